@@ -1,0 +1,1 @@
+// Owns the precompiled header of libtorch; see src/CMakeLists.txt.
