@@ -18,6 +18,7 @@ endfunction()
 # Takes the precompiled header of libtorch (design: one header, owned by an OBJECT target, shared by all that see libtorch).
 function(attend_use_libtorch target)
   target_link_libraries(${target} PUBLIC Libtorch::Libtorch)
+  target_compile_options(${target} PRIVATE -fPIC) # executables too, which CMake compiles with -fPIE: the header was made with -fPIC
   if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
     target_precompile_headers(${target} REUSE_FROM attend_libtorch_header)
   endif()
