@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "attend/base/format.h"
+#include "attend/data/unicode.h"
 
 namespace attend::view {
 namespace {
@@ -57,6 +58,19 @@ Panels panels_of(const Example& example, const Item& item) {
     result.panels.push_back({panel_heading(example, item, leading, i), weights});
   }
   return result;
+}
+
+bool is_blank_token(std::string_view token) { return !token.empty() && token.find_first_not_of(' ') == token.npos; }
+
+std::string printable_token(std::string_view token) {
+  if (is_blank_token(token)) {
+    std::string symbols;
+    for (std::size_t i = 0; i < token.size(); ++i) symbols += "␣";
+    return symbols;
+  }
+  const std::string safe = data::replace_controls(token);
+  const bool starts_with_mark = !safe.empty() && data::display_width(data::graphemes(safe).front()) == 0;
+  return starts_with_mark ? "◌" + safe : safe;
 }
 
 std::optional<std::int64_t> strongest_column(std::span<const float> row) {

@@ -79,18 +79,9 @@ std::string elided(const std::string& text, int columns, std::string_view ellips
   return result + std::string(ellipsis);
 }
 
-bool is_blank(const std::string& token) {
-  return !token.empty() && std::all_of(token.begin(), token.end(), [](char c) { return c == ' '; });
-}
-
-// A token as it may be printed. Spaces alone get a symbol; a combining mark alone gets a circle to stand on, lest it joins what is left
-// of it.
 std::string printable(const std::string& token, Charset charset) {
-  if (is_blank(token)) return repeated(charset == Charset::ascii ? "_" : "␣", static_cast<std::int64_t>(token.size()));
-  if (charset == Charset::ascii) return data::escape_to_ascii(token);
-  const std::string safe = data::replace_controls(token);
-  const bool starts_with_mark = !safe.empty() && data::display_width(data::graphemes(safe).front()) == 0;
-  return starts_with_mark ? "◌" + safe : safe;
+  if (charset == Charset::unicode) return printable_token(token);
+  return is_blank_token(token) ? std::string(token.size(), '_') : data::escape_to_ascii(token);
 }
 
 // Keeps a label apart from its neighbours: from right-to-left text, which a terminal would reorder together with it, and from pictures and

@@ -66,6 +66,19 @@ TEST(Panels, RefuseAnItemThatDoesNotFit) {
   EXPECT_THROW(panels_of({}, item), InvalidArgument);
 }
 
+TEST(PrintableToken, CanBeShownAnywhere) {
+  EXPECT_EQ(printable_token(""), "");
+  EXPECT_EQ(printable_token("cat"), "cat");
+  EXPECT_EQ(printable_token("  "), "␣␣");
+  EXPECT_EQ(printable_token(" a"), " a");
+  EXPECT_EQ(printable_token("\u0301"), "◌\u0301");
+  EXPECT_EQ(printable_token("e\u0301"), "e\u0301");
+  EXPECT_EQ(printable_token("\x1B\xFF"), "␛\uFFFD");
+  EXPECT_TRUE(is_blank_token(" "));
+  EXPECT_FALSE(is_blank_token(""));
+  EXPECT_FALSE(is_blank_token("a "));
+}
+
 TEST(StrongestColumn, IsTheFirstOfEqualsAndNeverNan) {
   EXPECT_EQ(strongest_column({}), std::nullopt);
   EXPECT_EQ(strongest_column(std::vector<float>{nan_weight, nan_weight}), std::nullopt);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attend/base/api.h"
@@ -33,6 +34,13 @@ struct Panels {
 // The last axis of an item runs along the columns, the one before along the rows, each place of the others (heads, mostly) has a panel.
 // InvalidArgument as check_item().
 ATTEND_API Panels panels_of(const Example& example, const Item& item);
+
+// Whether a token is made of spaces only, one or more.
+ATTEND_API bool is_blank_token(std::string_view token);
+
+// A token as it may be shown: controls replaced (data::replace_controls()), spaces alone as ␣, and ◌ before a combining mark that the token
+// begins with, lest it joins what is left of it.
+ATTEND_API std::string printable_token(std::string_view token);
 
 // Where the largest weight of a row lies, the first of equals; nothing where all are NaN or there is none.
 ATTEND_API std::optional<std::int64_t> strongest_column(std::span<const float> row);
