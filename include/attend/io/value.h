@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,9 +30,11 @@ class ATTEND_API Value {
   Value(std::string value) : data_(std::move(value)) {}
   Value(std::string_view value) : data_(std::string(value)) {}
   Value(List value) : data_(std::move(value)) {}
+  Value(const void*) = delete;  // a pointer would become a bool
 
   static Value list() { return Value(List()); }
-  static Value table();
+  static Value table() { return table(Table()); }
+  static Value table(Table entries);  // no key twice
 
   bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
   bool is_bool() const { return std::holds_alternative<bool>(data_); }
@@ -52,24 +55,27 @@ class ATTEND_API Value {
   List& as_list();
   const Table& as_table() const;
 
-  // Tables. find(): null pointer where the key is absent. at(): InvalidArgument that names the key. set(): adds or replaces.
+  // Tables. find(): null pointer where the key is absent or this is no table. at(): InvalidArgument that names the key. set(): adds or
+  // replaces; null becomes a table.
   const Value* find(std::string_view key) const;
   Value* find(std::string_view key);
   const Value& at(std::string_view key) const;
   Value& set(std::string_view key, Value value);
 
   // A dotted path of table keys: find_path("model.attention.score"). set_path() makes the tables that are missing and throws
-  // InvalidArgument where the path runs through something that is not a table.
+  // InvalidArgument where the path has an empty part or runs through something that is not a table.
   const Value* find_path(std::string_view path) const;
   Value& set_path(std::string_view path, Value value);
 
+  // Lists; null becomes a list.
   void append(Value value);
 
   // The line of the source file that this value came from; 0 where unknown. Not part of equality.
   int line() const { return line_; }
   void set_line(int line) { line_ = line; }
 
-  friend bool operator==(const Value& a, const Value& b) { return a.data_ == b.data_; }
+  // Tables are equal whatever the order of their keys; 1 and 1.0 differ.
+  ATTEND_API friend bool operator==(const Value& a, const Value& b);
 
  private:
   std::variant<std::monostate, bool, std::int64_t, double, std::string, List, Table> data_;

@@ -1,0 +1,53 @@
+// The soft read: scores → weights → weighted sum. Every mechanism of the addressing family ends here in its composed form.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "attend/addressing/dropout.h"
+#include "attend/base/api.h"
+#include "attend/core/libtorch.h"
+#include "attend/core/mask.h"
+#include "attend/core/result.h"
+
+namespace attend::addressing {
+
+// How scores become weights.
+enum class Normalizer { softmax };
+
+// What every mechanism of the family can be told.
+struct ReadOptions {
+  // c · tanh(s / c) after the scale and before bias and mask; 0: none.
+  double soft_cap = 0.0;
+  Normalizer normalizer = Normalizer::softmax;
+  // Probability that a weight is dropped. A call draws one seed from `generator`; 0 draws none.
+  double dropout = 0.0;
+  // Empty: libtorch's default generator.
+  std::optional<at::Generator> generator;
+  DropoutOrigin dropout_origin;
+  // Whether AttentionResult::weights is filled.
+  bool return_weights = false;
+  Path path = Path::automatic;
+};
+
+// s(q, k) of all pairs: query [B, Hq, Lq, Dq], key [B, Hkv, Lk, Dk] → [B, Hq, Lq, Lk]. It gets finite inputs.
+using ScoreFunction = std::function<Tensor(const Tensor& query, const Tensor& key)>;
+
+// context_i = Σ_j w_ij v_j with w = dropout(normalise(soft_cap(s(q_i, k_j)) + bias_ij)) over the keys that `mask` lets through.
+//   query  [B, Hq, Lq, Dq]
+//   key    [B, Hkv, Lk, Dk]   Hq % Hkv = 0; head h reads head h / (Hq / Hkv)
+//   value  [B, Hkv, Lk, Dv]
+//   →      context [B, Hq, Lq, Dv], weights [B, Hq, Lq, Lk] before dropout where asked for
+// float64 and float32; float16 and bfloat16 are computed in float32. B, Lq and Lk may be 0.
+// A row with nothing to attend to: weights 0, context 0, gradients 0. NaN and infinity in a masked key or value change nothing; a row
+// that may see one, or whose own query holds one, has a NaN context (and NaN weights, where it was the key or the query), and every
+// other row and all gradients are as if the entry were 0.
+// `where` is the public function named in messages. InvalidArgument where shapes, types or devices don't fit; NotSupported for Path::fused.
+ATTEND_API AttentionResult read(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ScoreFunction& score,
+                                const Mask& mask = {}, const ReadOptions& options = {});
+
+// Which path a call with these options takes, and why: one line.
+ATTEND_API std::string explain(const ReadOptions& options);
+
+}  // namespace attend::addressing

@@ -1,0 +1,72 @@
+// Luong's encoder-decoder with global attention (Luong, Pham, Manning 2015).
+#pragma once
+
+#include "attend/addressing/attention.h"
+#include "attend/base/api.h"
+#include "attend/core/libtorch.h"
+#include "attend/core/options.h"
+#include "attend/layers/recurrent.h"
+#include "attend/models/sequence_to_sequence.h"
+
+namespace attend::models {
+
+struct LuongOptions {
+  std::int64_t embedding = 128;
+  std::int64_t hidden = 256;
+  std::int64_t decoder_hidden = 512;
+  std::int64_t layers = 1;
+  layers::Cell cell = layers::Cell::lstm;
+  addressing::AttentionOptions attention;
+  bool input_feeding = false;
+  double dropout = 0.0;
+  double label_smoothing = 0.0;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor("embedding", self.embedding, "width of the token embeddings of both sides");
+    visitor("hidden", self.hidden, "width of each direction of the encoder");
+    visitor("decoder_hidden", self.decoder_hidden, "width of the decoder");
+    visitor("layers", self.layers, "layers of encoder and decoder");
+    visitor("cell", self.cell, "recurrent cell");
+    visitor("attention", self.attention, "score, normaliser and window");
+    visitor("input_feeding", self.input_feeding, "whether the attentional vector enters the next step (§3.3)");
+    visitor("dropout", self.dropout, "probability that an activation is dropped while training");
+    visitor("label_smoothing", self.label_smoothing, "weight of the uniform distribution in the training target");
+  }
+};
+
+// Encoder (bidirectional; the paper's reads one way):  h̄_s = [→h_s ; ←h_s]
+// Decoder:                                              h_t = cell(y_{t−1} [; h̃_{t−1}], h_{t−1})          §3, input feeding §3.3
+// Attention on the state after the cell:                a_t = align(h_t, h̄_s),  c_t = Σ_s a_t(s) h̄_s      equations 7, 8
+// Attentional vector:                                   h̃_t = tanh(W_c [c_t ; h_t])                        equation 5
+// Output:                                               p(y_t | y_<t, x) = softmax(W_s h̃_t)                equation 6
+// The decoder's first state is tanh(W_0 · the encoder's last states); the paper passes them on unchanged, which needs equal widths.
+// Without input feeding the whole target goes through decoder, attention and output in one call each.
+class ATTEND_API Luong : public SequenceToSequence {
+ public:
+  // InvalidArgument where an option is out of range.
+  Luong(std::int64_t source_vocabulary, std::int64_t target_vocabulary, LuongOptions options = {});
+
+  ModelOutput forward(const TokenBatch& source, const TokenBatch& target) override;
+  DecoderState encode(const TokenBatch& source) override;
+  Tensor step(const Tensor& previous, DecoderState& state) override;
+  std::string alignment_module() const override { return "attention"; }
+
+ private:
+  struct Encoded {
+    Tensor memory;  // [B, Ls, 2H]
+    layers::RecurrentState start;
+  };
+  Encoded read_source(const TokenBatch& source);
+  // h [B, L, D] → h̃ [B, L, D]
+  Tensor attentional_vector(const Tensor& hidden, const Tensor& memory, const Tensor& lengths);
+  Tensor drop(const Tensor& activation) { return at::dropout(activation, options_.dropout, is_training()); }
+
+  LuongOptions options_;
+  torch::nn::Embedding source_embedding_{nullptr}, target_embedding_{nullptr};
+  layers::Recurrent encoder_{nullptr}, decoder_{nullptr};
+  torch::nn::Linear first_state_{nullptr}, first_cell_{nullptr}, combine_{nullptr}, output_{nullptr};
+  addressing::Attention attention_{nullptr};
+};
+
+}  // namespace attend::models

@@ -1,0 +1,20 @@
+#include "attend/addressing/additive.h"
+
+#include "attend/addressing/scores/additive.h"
+#include "attend/core/shapes.h"
+
+namespace attend::addressing {
+
+AttentionResult additive(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& weight, const Mask& mask,
+                         const ReadOptions& options) {
+  constexpr auto where = "attend::addressing::additive";
+  check_shape(where, "query", query, {{"B"}, {"H"}, {"Lq"}, {"A"}});
+  check_shape(where, "key", key, {{"B", query.size(0)}, {"H", query.size(1)}, {"Lk"}, {"A", query.size(3)}});
+  check_shape(where, "weight", weight, {{"A", query.size(3)}});
+  check_matches(where, "weight", weight, "query", query);
+  // half types are computed in float32, which read() sees to for all but the weight
+  const auto score = [&weight](const Tensor& q, const Tensor& k) { return additive_score(q, k, weight.to(q.scalar_type())); };
+  return read(where, query, key, value, score, mask, options);
+}
+
+}  // namespace attend::addressing

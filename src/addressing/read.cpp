@@ -1,0 +1,122 @@
+#include "attend/addressing/read.h"
+
+#include <cmath>
+#include <limits>
+
+#include "attend/addressing/normalizers/softmax.h"
+#include "attend/addressing/scores/dot.h"
+#include "attend/core/shapes.h"
+
+namespace attend::addressing {
+namespace {
+
+constexpr auto no_fused_kernel = "no fused kernel of this mechanism exists in this version";
+
+void check(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ReadOptions& options) {
+  check_shape(where, "query", query, {{"B"}, {"Hq"}, {"Lq"}, {"Dk"}});
+  check_shape(where, "key", key, {{"B", query.size(0)}, {"Hkv"}, {"Lk"}, {"Dk"}});
+  check_shape(where, "value", value, {{"B", query.size(0)}, {"Hkv", key.size(1)}, {"Lk", key.size(2)}, {"Dv"}});
+  if (key.size(1) == 0 || query.size(1) % key.size(1) != 0)
+    throw InvalidArgument(format("{}: expected Hq to be a multiple of Hkv, got Hq = {} and Hkv = {}", where, query.size(1), key.size(1)));
+  check_floating(where, "query", query);
+  check_matches(where, "key", key, "query", query);
+  check_matches(where, "value", value, "query", query);
+  if (!(options.dropout >= 0 && options.dropout <= 1))
+    throw InvalidArgument(format("{}: expected dropout from 0 to 1, got {}", where, options.dropout));
+  if (!(options.soft_cap >= 0 && std::isfinite(options.soft_cap)))
+    throw InvalidArgument(format("{}: expected soft_cap ≥ 0, got {}", where, options.soft_cap));
+  if (options.path == Path::fused)
+    throw NotSupported(format("{}: path \"fused\" is impossible: {}; use \"automatic\" or \"composed\"", where, no_fused_kernel));
+}
+
+// One pass over each tensor. A sum of finite numbers that overflows only sends the call the longer way.
+bool all_finite(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& bias) {
+  at::NoGradGuard no_gradient;
+  Tensor sum = query.sum() + key.sum() + value.sum();
+  if (bias) sum = sum + bias->sum();
+  return std::isfinite(sum.item<double>());
+}
+
+Tensor finite_rows(const Tensor& tensor) { return at::isfinite(tensor.detach()).all(-1); }        // [B, H, L]
+
+Tensor zero_rows(const Tensor& tensor, const Tensor& finite) { return tensor.masked_fill(finite.logical_not().unsqueeze(-1), 0.0); }
+
+// Which rows are NaN, and the inputs with everything that is not finite taken out.
+struct Cleaned {
+  Tensor query, key, value;
+  std::optional<Tensor> bias;
+  Tensor bad_weights, bad_context;  // bool [B, Hq, Lq, 1]
+};
+
+Cleaned clean(const Tensor& query, const Tensor& key, const Tensor& value, const Mask::Tensors& mask) {
+  const std::int64_t heads = query.size(1), Lq = query.size(2);
+  const Tensor good_query = finite_rows(query), good_key = finite_rows(key), good_value = finite_rows(value);
+  const auto seen = [&](const Tensor& bad) {  // [B, Hq, 1 or Lq, Lk] → [B, Hq, Lq, 1]
+    const Tensor visible = mask.keep ? bad & *mask.keep : bad;
+    return visible.any(-1, /*keepdim=*/true).expand({query.size(0), heads, Lq, 1});
+  };
+  const auto per_query_head = [&](const Tensor& good) { return repeat_heads(good, heads).logical_not().unsqueeze(2); };
+  Cleaned result{zero_rows(query, good_query), zero_rows(key, good_key), zero_rows(value, good_value), mask.bias, {}, {}};
+  // a query that sees nothing gives 0 whatever it holds (as every row without a visible key)
+  const Tensor any_key = at::ones({1, 1, 1, key.size(2)}, good_key.options());
+  result.bad_weights = seen(per_query_head(good_key)) | (good_query.logical_not().unsqueeze(-1) & seen(any_key));
+  if (mask.bias) {
+    const Tensor bad_bias = at::isfinite(mask.bias->detach()).logical_not();
+    result.bad_weights = result.bad_weights | seen(bad_bias);
+    result.bias = mask.bias->masked_fill(bad_bias, 0.0);
+  }
+  result.bad_context = result.bad_weights | seen(per_query_head(good_value));
+  return result;
+}
+
+struct Weighted {
+  Tensor context, weights;
+};
+
+// Scores, soft cap, bias and mask, normaliser, dropout, weighted sum: in this order.
+Weighted weigh(const Tensor& query, const Tensor& key, const Tensor& value, const ScoreFunction& score, const Mask::Tensors& mask,
+               const ReadOptions& options) {
+  Tensor scores = score(query, key);                                                              // [B, Hq, Lq, Lk]
+  if (options.soft_cap > 0) scores = (scores / options.soft_cap).tanh() * options.soft_cap;
+  if (mask.bias) scores = scores + *mask.bias;
+  const Tensor weights = masked_softmax(scores, mask.keep);                                       // [B, Hq, Lq, Lk]
+  Tensor used = weights;
+  if (options.dropout > 0)
+    used = weights * dropout_multipliers(weights.sizes(), options.dropout, draw_dropout_seed(options.generator), weights,
+                                         options.dropout_origin);
+  return {at::matmul(used, repeat_heads(value, query.size(1))), weights};                         // [B, Hq, Lq, Dv]
+}
+
+}  // namespace
+
+AttentionResult read(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ScoreFunction& score,
+                     const Mask& mask, const ReadOptions& options) {
+  check(where, query, key, value, options);
+  const at::ScalarType type = query.scalar_type();
+  if (type == at::kHalf || type == at::kBFloat16) {  // libtorch 1.13 has no half products on a CPU
+    AttentionResult wide = read(where, query.to(at::kFloat), key.to(at::kFloat), value.to(at::kFloat), score, mask, options);
+    return {wide.context.to(type), wide.weights.defined() ? wide.weights.to(type) : wide.weights};
+  }
+  Mask::Tensors visible = mask.tensors(where, {query.size(0), query.size(1), query.size(2), key.size(2)}, query);
+  AttentionResult result;
+  if (all_finite(query, key, value, visible.bias)) {
+    Weighted weighted = weigh(query, key, value, score, visible, options);
+    result = {weighted.context, options.return_weights ? weighted.weights : Tensor()};
+  } else {
+    const Cleaned cleaned = clean(query, key, value, visible);
+    visible.bias = cleaned.bias;
+    Weighted weighted = weigh(cleaned.query, cleaned.key, cleaned.value, score, visible, options);
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    result.context = weighted.context.masked_fill(cleaned.bad_context, nan);
+    if (options.return_weights) result.weights = weighted.weights.masked_fill(cleaned.bad_weights, nan);
+  }
+  return result;
+}
+
+std::string explain(const ReadOptions& options) {
+  if (options.path == Path::fused) return std::string("refused: ") + no_fused_kernel;
+  if (options.path == Path::composed) return "composed: it was asked for";
+  return std::string("composed: ") + no_fused_kernel;
+}
+
+}  // namespace attend::addressing

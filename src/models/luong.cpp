@@ -1,0 +1,110 @@
+#include "attend/models/luong.h"
+
+#include "attend/core/shapes.h"
+
+namespace attend::models {
+namespace {
+
+void check_options(const LuongOptions& options) {
+  const auto positive = [](const char* name, std::int64_t value) {
+    if (value < 1) throw InvalidArgument(format("attend::models::Luong: expected {} ≥ 1, got {}", name, value));
+  };
+  positive("embedding", options.embedding);
+  positive("hidden", options.hidden);
+  positive("decoder_hidden", options.decoder_hidden);
+  positive("layers", options.layers);
+  const auto fraction = [](const char* name, double value) {
+    if (!(value >= 0 && value < 1))
+      throw InvalidArgument(format("attend::models::Luong: expected {} from 0 to below 1, got {}", name, value));
+  };
+  fraction("dropout", options.dropout);
+  fraction("label_smoothing", options.label_smoothing);
+}
+
+}  // namespace
+
+Luong::Luong(std::int64_t source_vocabulary, std::int64_t target_vocabulary, LuongOptions options) : options_(options) {
+  check_options(options);
+  using torch::nn::Linear, torch::nn::LinearOptions, torch::nn::Embedding;
+  const std::int64_t memory = 2 * options.hidden, hidden = options.decoder_hidden;
+  const std::int64_t decoder_input = options.embedding + (options.input_feeding ? hidden : 0);
+  source_embedding_ = register_module("source_embedding", Embedding(source_vocabulary, options.embedding));
+  target_embedding_ = register_module("target_embedding", Embedding(target_vocabulary, options.embedding));
+  encoder_ = register_module("encoder",
+                             layers::Recurrent(options.embedding, options.hidden,
+                                               layers::RecurrentOptions{options.cell, options.layers, /*bidirectional=*/true, options.dropout}));
+  first_state_ = register_module("first_state", Linear(memory, hidden));
+  if (options.cell == layers::Cell::lstm) first_cell_ = register_module("first_cell", Linear(memory, hidden));
+  decoder_ = register_module("decoder", layers::Recurrent(decoder_input, hidden,
+                                                          layers::RecurrentOptions{options.cell, options.layers, false, options.dropout}));
+  attention_ = register_module("attention", addressing::Attention(hidden, memory, options.attention));
+  combine_ = register_module("combine", Linear(LinearOptions(memory + hidden, hidden).bias(false)));
+  output_ = register_module("output", Linear(hidden, target_vocabulary));
+}
+
+Luong::Encoded Luong::read_source(const TokenBatch& source) {
+  const Tensor embedded = drop(source_embedding_(source.tokens));                                 // [B, Ls, E]
+  const layers::RecurrentResult read = encoder_(embedded, source.lengths);                        // output [B, Ls, 2H]
+  // both directions of each layer side by side: [B, layers, 2H] → [B, layers, D]
+  const auto first = [&](torch::nn::Linear& map, const Tensor& last) {
+    return at::tanh(map(last.reshape({last.size(0), options_.layers, 2 * options_.hidden})));
+  };
+  layers::RecurrentState start{first(first_state_, read.state.hidden), {}};
+  if (options_.cell == layers::Cell::lstm) start.cell = first(first_cell_, read.state.cell);
+  return {drop(read.output), start};
+}
+
+Tensor Luong::attentional_vector(const Tensor& hidden, const Tensor& memory, const Tensor& lengths) {
+  const Tensor context = attention_(hidden, memory, memory, Mask::lengths(lengths)).context;      // [B, L, 2H]
+  return drop(at::tanh(combine_(at::cat({context, hidden}, 2))));                                 // [B, L, D]
+}
+
+ModelOutput Luong::forward(const TokenBatch& source, const TokenBatch& target) {
+  const std::int64_t steps = target.tokens.size(1) - 1;
+  const Tensor given = target.tokens.slice(1, 0, steps), wanted = target.tokens.slice(1, 1);      // [B, Lt]
+  const Encoded encoded = read_source(source);
+  const Tensor embedded = drop(target_embedding_(given));                                         // [B, Lt, E]
+  Tensor attentional;                                                                             // [B, Lt, D]
+  if (options_.input_feeding) {
+    layers::RecurrentState state = encoded.start;
+    Tensor fed = at::zeros({embedded.size(0), 1, options_.decoder_hidden}, embedded.options());   // h̃_0 = 0
+    std::vector<Tensor> vectors;
+    for (std::int64_t t = 0; t < steps; ++t) {
+      const layers::RecurrentResult one = decoder_(at::cat({embedded.slice(1, t, t + 1), fed}, 2), Tensor(), state);
+      state = one.state;
+      fed = attentional_vector(drop(one.output), encoded.memory, source.lengths);                 // [B, 1, D]
+      vectors.push_back(fed);
+    }
+    attentional = at::cat(vectors, 1);
+  } else {
+    const Tensor hidden = drop(decoder_(embedded, Tensor(), encoded.start).output);               // [B, Lt, D]
+    attentional = attentional_vector(hidden, encoded.memory, source.lengths);
+  }
+  const Tensor logits = output_(attentional);                                                     // [B, Lt, V]
+  return {logits, {{"cross_entropy", cross_entropy(logits, wanted, is_training() ? options_.label_smoothing : 0.0)}}};
+}
+
+// The state: memory, lengths, hidden, the cell of an LSTM, and h̃_{t−1} with input feeding.
+DecoderState Luong::encode(const TokenBatch& source) {
+  const Encoded encoded = read_source(source);
+  DecoderState state{{encoded.memory, source.lengths, encoded.start.hidden}};
+  if (encoded.start.cell.defined()) state.tensors.push_back(encoded.start.cell);
+  if (options_.input_feeding)
+    state.tensors.push_back(at::zeros({source.tokens.size(0), 1, options_.decoder_hidden}, encoded.memory.options()));
+  return state;
+}
+
+Tensor Luong::step(const Tensor& previous, DecoderState& state) {
+  const bool lstm = options_.cell == layers::Cell::lstm;
+  std::vector<Tensor>& parts = state.tensors;
+  Tensor input = target_embedding_(previous).unsqueeze(1);                                        // [B, 1, E]
+  if (options_.input_feeding) input = at::cat({input, parts.back()}, 2);
+  const layers::RecurrentResult one = decoder_(input, Tensor(), layers::RecurrentState{parts[2], lstm ? parts[3] : Tensor()});
+  const Tensor attentional = attentional_vector(one.output, parts[0], parts[1]);                  // [B, 1, D]
+  parts[2] = one.state.hidden;
+  if (lstm) parts[3] = one.state.cell;
+  if (options_.input_feeding) parts.back() = attentional;
+  return output_(attentional).squeeze(1).log_softmax(1);                                          // [B, V]
+}
+
+}  // namespace attend::models
