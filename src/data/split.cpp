@@ -2,6 +2,8 @@
 
 #include <zlib.h>
 
+#include <algorithm>
+
 namespace attend::data {
 
 std::uint32_t hash_part(std::string_view key, std::uint32_t parts) {
@@ -10,8 +12,12 @@ std::uint32_t hash_part(std::string_view key, std::uint32_t parts) {
 }
 
 std::pair<std::vector<TextPair>, std::vector<TextPair>> take_validation(std::vector<TextPair> pairs) {
+  // a small set has at least the source with the smallest hash
+  std::uint32_t smallest = 50;
+  for (const TextPair& pair : pairs) smallest = std::min(smallest, hash_part(pair.source, 50));
   std::pair<std::vector<TextPair>, std::vector<TextPair>> parts;
-  for (TextPair& pair : pairs) (hash_part(pair.source, 50) == 0 ? parts.second : parts.first).push_back(std::move(pair));
+  for (TextPair& pair : pairs) (hash_part(pair.source, 50) == smallest ? parts.second : parts.first).push_back(std::move(pair));
+  if (parts.first.empty()) std::swap(parts.first, parts.second);
   return parts;
 }
 
