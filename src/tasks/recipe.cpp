@@ -85,6 +85,7 @@ Recipe read_recipe(const std::filesystem::path& file, const std::vector<std::str
   for (const std::string& setting : settings) apply_setting(table, setting);
   Recipe recipe;
   read_options(recipe, table, source);
+  if (recipe.name.empty()) recipe.name = file.stem().string();
   check(recipe, source);
   return recipe;
 }

@@ -51,6 +51,7 @@ struct DataOptions {
   bool lower_case = false;
   std::int64_t least_count = 1;
   std::int64_t longest = 200;
+  std::string items = "items";
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visitor) {
@@ -63,6 +64,7 @@ struct DataOptions {
     visitor("lower_case", self.lower_case, "whether sources are made lower case");
     visitor("least_count", self.least_count, "how often a token must occur in train to be in the vocabulary");
     visitor("longest", self.longest, "pairs with more tokens on a side are left out of training, and counted");
+    visitor("items", self.items, "what an item of the set is called in messages");
   }
 };
 
@@ -95,6 +97,7 @@ struct ModelOptions {
 
 struct Recipe {
   std::int64_t format = 1;
+  std::string name;
   std::string system;
   TaskName task = TaskName::sequence_to_sequence;
   FigureOptions figure;
@@ -106,6 +109,7 @@ struct Recipe {
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visitor) {
     visitor("format", self.format, "version of the recipe's format");
+    visitor("name", self.name, "names the result; absent: the file's own name");
     visitor("system", self.system, "row of `attend systems`");
     visitor("task", self.task, "what goes in and out");
     visitor("figure", self.figure, "what the recipe must reach");
