@@ -1,7 +1,7 @@
+#include "cli/blas.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
-#include "cli/versions.h"
 
 namespace attend::cli {
 namespace {
