@@ -1,0 +1,51 @@
+// What attention means, as loops over doubles: no libtorch, nothing shared with the library. Every mechanism is compared with this.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace attend::reference {
+
+struct Sizes {
+  std::int64_t B = 1, Hq = 1, Hkv = 1, Lq = 1, Lk = 1, Dq = 1, Dk = 1, Dv = 1;
+};
+
+// One part of a mask, as a user would say it.
+struct MaskPart {
+  enum class Kind { keep, drop, lengths, causal, band, bias } kind;
+  std::vector<std::int64_t> shape = {};  // keep, drop, bias: [Lq, Lk], or four sizes that are full or 1; lengths: [B]
+  std::vector<double> numbers = {};  // the elements, row by row; keep and drop: 0 or 1
+  std::int64_t left = 0, right = 0;  // band
+  bool upper_left = false;           // causal, band: query i stands at key i, else at key i + Lk − Lq
+};
+
+// s(q, k) of one pair.
+using PairScore = std::function<double(const double* query, const double* key)>;
+PairScore dot(std::int64_t width, double scale);
+// qᵀ W k, W [Dq, Dk]
+PairScore general(std::vector<double> weight, std::int64_t query_width, std::int64_t key_width);
+// vᵀ tanh(q + k), v [A]
+PairScore additive(std::vector<double> weight);
+// vᵀ tanh(W_q q + W_k k + b), W_q [A, Dq], W_k [A, Dk], b and v [A]
+PairScore projected_additive(std::vector<double> query_projection, std::vector<double> key_projection, std::vector<double> bias,
+                             std::vector<double> energy);
+
+struct Settings {
+  double soft_cap = 0;
+  double dropout = 0;
+  std::uint64_t seed = 0;
+  std::int64_t origin[4] = {0, 0, 0, 0};  // batch, head, query, key of the first weight
+};
+
+struct Outcome {
+  std::vector<double> context;  // [B, Hq, Lq, Dv]
+  std::vector<double> weights;  // [B, Hq, Lq, Lk], before dropout
+};
+
+// query [B, Hq, Lq, Dq], key [B, Hkv, Lk, Dk], value [B, Hkv, Lk, Dv]. A row that sees nothing is 0; a row that may see something that is
+// not finite, or whose own query is not, is NaN.
+Outcome attention(const Sizes& sizes, const std::vector<double>& query, const std::vector<double>& key, const std::vector<double>& value,
+                  const PairScore& score, const std::vector<MaskPart>& mask = {}, const Settings& settings = {});
+
+}  // namespace attend::reference
