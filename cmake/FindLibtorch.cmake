@@ -4,10 +4,14 @@
 # package), else among the system's files (Debian: libtorch-dev). `find_package(Torch)` is not used: that of the PyPI builds fails
 # where CUDA is absent, while headers and libraries work.
 #
-# Result: Libtorch_FOUND, Libtorch_VERSION, Libtorch::Libtorch (usage: headers as SYSTEM, libraries, OpenMP).
+# Result: Libtorch_FOUND, Libtorch_VERSION, Libtorch_ROOT_USED (empty for the system's), Libtorch::Libtorch (usage: headers as SYSTEM,
+# libraries, OpenMP).
 
 set(_libtorch_hints ${LIBTORCH_ROOT} $ENV{LIBTORCH_ROOT})
+set(Libtorch_ROOT_USED "")
 if(_libtorch_hints)
+  list(GET _libtorch_hints 0 Libtorch_ROOT_USED)
+  get_filename_component(Libtorch_ROOT_USED ${Libtorch_ROOT_USED} ABSOLUTE)
   set(_libtorch_only NO_DEFAULT_PATH) # a given root that holds nothing is an error, never a silent fall-back to the system's
 endif()
 
@@ -35,8 +39,11 @@ find_package_handle_standard_args(Libtorch
 
 if(Libtorch_FOUND AND NOT TARGET Libtorch::Libtorch)
   # at::parallel_for is a template in a header: compiled without OpenMP it runs on one thread, silently.
-  find_package(OpenMP REQUIRED COMPONENTS CXX)
-  add_library(Libtorch::Libtorch INTERFACE IMPORTED)
+  if(NOT TARGET OpenMP::OpenMP_CXX)
+    find_package(OpenMP REQUIRED COMPONENTS CXX)
+    set_target_properties(OpenMP::OpenMP_CXX PROPERTIES IMPORTED_GLOBAL TRUE)
+  endif()
+  add_library(Libtorch::Libtorch INTERFACE IMPORTED GLOBAL) # global: seen by a project that takes attend with add_subdirectory
   target_include_directories(Libtorch::Libtorch SYSTEM INTERFACE ${Libtorch_INCLUDE_DIR} ${Libtorch_API_INCLUDE_DIR})
   target_link_libraries(Libtorch::Libtorch INTERFACE
     ${Libtorch_torch_cpu_LIBRARY} ${Libtorch_c10_LIBRARY} OpenMP::OpenMP_CXX)

@@ -55,7 +55,11 @@ void read_scalar(const std::string& place, const io::Value& from, std::string& t
 }
 
 void read_scalar(const std::string& place, const io::Value& from, std::vector<std::string>& to) {
-  if (!from.is_list()) refuse_kind(place, "a list of texts", from);
+  if (from.is_text()) {
+    to = {from.as_text()};
+    return;
+  }
+  if (!from.is_list()) refuse_kind(place, "a text or a list of texts", from);
   to.clear();
   for (const io::Value& item : from.as_list()) {
     if (!item.is_text()) refuse_kind(place, "a list of texts", item);

@@ -35,7 +35,7 @@ void expect_icu_success(UErrorCode status, const char* function) {
 }
 
 // Eight bytes at a time: most of what passes here is ASCII.
-bool is_ascii(std::string_view text) {
+bool is_all_ascii(std::string_view text) {
   constexpr std::uint64_t high_bits = 0x8080808080808080;
   std::size_t i = 0;
   for (; i + 8 <= text.size(); i += 8) {
@@ -161,7 +161,7 @@ std::string control_picture(UChar32 control) {
 }  // namespace
 
 std::optional<std::size_t> first_invalid_utf8(std::string_view text) {
-  if (is_ascii(text)) return std::nullopt;
+  if (is_all_ascii(text)) return std::nullopt;
   const char* bytes = text.data();
   const std::int32_t length = icu_length(text);
   for (std::int32_t i = 0; i < length;) {
@@ -177,7 +177,7 @@ bool is_valid_utf8(std::string_view text) { return !first_invalid_utf8(text); }
 
 std::vector<std::string> graphemes(std::string_view text) {
   std::vector<std::string> result;
-  if (is_ascii(text)) {
+  if (is_all_ascii(text)) {
     for (std::size_t i = 0; i < text.size(); ++i) {
       const std::size_t length = text.substr(i, 2) == "\r\n" ? 2 : 1;
       result.emplace_back(text.substr(i, length));
@@ -190,7 +190,7 @@ std::vector<std::string> graphemes(std::string_view text) {
 }
 
 std::string normalize_nfc(std::string_view text) {
-  if (is_ascii(text)) return std::string(text);
+  if (is_all_ascii(text)) return std::string(text);
   const std::string valid = with_replaced_bad_bytes(text);
   UErrorCode status = U_ZERO_ERROR;
   const icu::Normalizer2* normalizer = icu::Normalizer2::getNFCInstance(status);
@@ -203,7 +203,7 @@ std::string normalize_nfc(std::string_view text) {
 }
 
 std::string lower_case(std::string_view text) {
-  if (is_ascii(text)) {
+  if (is_all_ascii(text)) {
     std::string result(text);
     for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     return result;
@@ -219,7 +219,7 @@ std::string lower_case(std::string_view text) {
 
 int display_width(std::string_view text) {
   int width = 0;
-  if (is_ascii(text)) {
+  if (is_all_ascii(text)) {
     for (const char c : text) width += c >= ' ' && c != '\x7F' ? 1 : 0;
   } else {
     for_each_grapheme(text, [&](std::string_view grapheme) { width += grapheme_width(grapheme); });
@@ -255,7 +255,7 @@ std::string escape_to_ascii(std::string_view text) {
 }
 
 bool has_right_to_left(std::string_view text) {
-  if (is_ascii(text)) return false;
+  if (is_all_ascii(text)) return false;
   bool found = false;
   for_each_code_point(text, [&](UChar32 code_point, std::string_view) {
     if (code_point < 0) return;

@@ -12,12 +12,24 @@
 #include <torch/types.h>
 #include <torch/version.h>
 
+#if TORCH_VERSION_MAJOR < 2
+#include <c10/util/C++17.h>
+#endif
+
 #include <cstdint>
-#include <optional>
-#include <vector>
+#include <string>
 
 namespace attend {
 
 using at::Tensor;
+
+// The key under which an optimiser keeps a parameter's state: a text in 1.13, a pointer in 2.x.
+inline auto optimizer_state_key(const Tensor& parameter) {
+#if TORCH_VERSION_MAJOR >= 2
+  return static_cast<void*>(parameter.unsafeGetTensorImpl());
+#else
+  return c10::guts::to_string(parameter.unsafeGetTensorImpl());
+#endif
+}
 
 }  // namespace attend

@@ -11,8 +11,8 @@
 //   };
 //
 // From that one visit come: reading a recipe or `--set`, hints for misspelt keys, the resolved recipe, the model's metadata and the tables of
-// the documentation. Fields may be bool, std::int64_t, double, std::string, std::vector<std::string>, enums with an EnumNames, std::optional
-// of those, and options structs.
+// the documentation. Fields may be bool, std::int64_t, double, std::string, std::vector<std::string> (one text counts as a list of one), enums with
+// an EnumNames, std::optional of those, and options structs.
 #pragma once
 
 #include <concepts>

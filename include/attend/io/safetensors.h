@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,12 +28,13 @@ struct TensorView {
   std::span<const std::byte> bytes;  // size_of(type) · Π shape
 };
 
-// A file that was read: its tensors point into its own memory.
+// A file that was read: its tensors point into its own memory, which copies share. In a file of ours each tensor lies at a multiple of its
+// element's size; in a file of others it may lie anywhere: copy the bytes, don't cast their address.
 class ATTEND_API SafetensorsFile {
  public:
-  // Reads and checks everything: header length, JSON, types, shapes, offsets (in range, without holes or overlaps), and, where the file carries them,
-  // `attend.format` and the sums. InvalidData "FILE: …" that says what is wrong: truncated, altered, not a safetensors file, a
-  // newer format. SystemError where it can't be read.
+  // Reads and checks everything: header length, JSON, types, shapes, offsets (in range, without holes or overlaps), and, where the file
+  // carries them, `attend.format` and the sums: one of the three calls for the others. InvalidData "FILE: …" that says what is wrong:
+  // truncated, altered, not a safetensors file, a newer format. SystemError where it can't be read.
   static SafetensorsFile read(const std::filesystem::path& file);
 
   const std::map<std::string, TensorView>& tensors() const { return tensors_; }
@@ -44,7 +46,7 @@ class ATTEND_API SafetensorsFile {
 
  private:
   std::filesystem::path path_;
-  std::vector<std::byte> memory_;
+  std::shared_ptr<const std::string> memory_;
   std::map<std::string, TensorView> tensors_;
   std::map<std::string, std::string> metadata_;
 };
@@ -54,7 +56,8 @@ inline constexpr int file_format = 1;
 
 // Writes atomically (see AtomicFile). Adds to the metadata: `attend.format`; `attend.crc32c`, eight hexadecimal digits, over the data part;
 // `attend.header_crc32c`, over the header's bytes with these eight digits themselves as zeros, so that an altered header is noticed too.
-// The data begin at a multiple of 8 bytes. The same input gives the same bytes.
+// The data begin at a multiple of 8 bytes, tensors with the widest elements first. The same input gives the same bytes. InvalidArgument
+// where bytes don't fit the shape, or a name or metadata is not UTF-8. SystemError as AtomicFile.
 ATTEND_API void write_safetensors(const std::filesystem::path& file, const std::map<std::string, TensorView>& tensors,
                                   std::map<std::string, std::string> metadata);
 

@@ -1,12 +1,11 @@
 #include "attend/data/sets/cmudict.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <set>
 
 #include "attend/base/error.h"
 #include "attend/data/sets/debian_package.h"
+#include "attend/data/split.h"
 #include "attend/io/file.h"
 #include "attend/io/json.h"
 
@@ -37,8 +36,7 @@ std::string tsv(const std::vector<TextPair>& pairs) {
 }  // namespace
 
 Part part_of(std::string_view key) {
-  const unsigned long sum = crc32(0, reinterpret_cast<const unsigned char*>(key.data()), static_cast<unsigned>(key.size()));
-  const unsigned long hundredth = sum % 100;
+  const std::uint32_t hundredth = hash_part(key, 100);
   return hundredth < 9 ? Part::test : hundredth < 11 ? Part::valid : Part::train;
 }
 

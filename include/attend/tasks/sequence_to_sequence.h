@@ -1,0 +1,69 @@
+// The task sequence-to-sequence on texts: train, score, apply.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "attend/base/api.h"
+#include "attend/tasks/recipe.h"
+#include "attend/tasks/run.h"
+#include "attend/train/trainer.h"
+#include "attend/view/record.h"
+
+namespace attend::tasks {
+
+// What a training run read, for the person who started it.
+struct TrainingData {
+  std::int64_t train = 0, valid = 0;        // pairs
+  std::int64_t too_long = 0, empty = 0;     // left out
+  std::int64_t source_tokens = 0, target_tokens = 0;  // sizes of the vocabularies
+  std::int64_t parameters = 0;
+};
+
+struct TrainCallbacks : train::Callbacks {
+  std::function<void(const TrainingData&)> began;  // may be empty
+};
+
+// Trains the recipe's model in `folder` (made where it is missing, locked while training); writes everything of a run folder. With `resume` it goes
+// on where the folder stands; the recipe must be the folder's own, else InvalidArgument that names the first difference. Without it the folder must not hold a run: SystemError.
+ATTEND_API train::Outcome train_run(const Recipe& recipe, const std::filesystem::path& folder, bool resume, const TrainCallbacks& callbacks = {});
+
+struct Prediction {
+  struct Output {
+    std::string text;
+    std::vector<std::string> tokens;
+    double score = 0;      // log-probability / length penalty
+    Tensor alignment;      // float [target, source] where it was wanted; rows sum to 1
+  };
+  std::vector<std::string> source;  // tokens as the model saw them
+  std::vector<Output> outputs;      // best first; none for an empty line
+};
+
+struct PredictOptions {
+  std::int64_t beam = 1;
+  std::int64_t n_best = 1;
+  bool alignments = false;
+};
+
+// Answers of a trained model to lines of text, in their order. An empty line has no outputs. InvalidArgument for options out of range.
+ATTEND_API std::vector<Prediction> predict(Run& run, const std::vector<std::string>& lines, const PredictOptions& options = {});
+
+// An example of a recording: the best output's weights, or the n-th's.
+ATTEND_API view::Example record_of(const Run& run, const Prediction& prediction, const std::string& id);
+
+struct Evaluation {
+  std::string split, file;
+  std::int64_t items = 0;
+  std::map<std::string, double> metrics;  // PER, WER
+};
+
+// Scores a run on a split of its data ("train", "valid", "test") or on a TSV file: each distinct source is answered once and compared with all its targets.
+// `progress` (may be empty) gets the items done and their number; `stop` (may be empty) ends it with SystemError.
+ATTEND_API Evaluation evaluate(Run& run, const std::string& split, std::int64_t beam, const std::function<void(std::int64_t, std::int64_t)>& progress = {},
+                               const std::function<bool()>& stop = {});
+
+}  // namespace attend::tasks

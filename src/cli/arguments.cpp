@@ -1,0 +1,134 @@
+#include "cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+#include "cli/versions.h"
+
+namespace attend::cli {
+namespace {
+
+CLI::App* add_command(CLI::App& app, const char* name, const char* meaning, const char* example) {
+  CLI::App* command = app.add_subcommand(name, meaning);
+  command->footer(std::string("\nExample:\n  ") + example);
+  command->fallthrough();
+  return command;
+}
+
+void add_quickstart(CLI::App& app, Arguments& arguments) {
+  auto given = std::make_shared<QuickstartArguments>();
+  CLI::App* command = add_command(app, "quickstart", "Data, training, score, answers, pictures: everything once, in a few minutes",
+                                  "attend quickstart --out quickstart");
+  command->add_option("--out", given->out, "Folder for all of it")->capture_default_str();
+  command->callback([&arguments, given] { arguments.command = *given; });
+}
+
+void add_data(CLI::App& app, Arguments& arguments) {
+  auto given = std::make_shared<DataArguments>();
+  CLI::App* command = add_command(app, "data", "Build a real data set from Debian packages", "attend data cmudict");
+  command->add_option("NAME", given->name, "Which one: cmudict")->required();
+  command->callback([&arguments, given] { arguments.command = *given; });
+}
+
+void add_train(CLI::App& app, Arguments& arguments) {
+  auto given = std::make_shared<TrainArguments>();
+  CLI::App* command = add_command(app, "train", "Train a recipe", "attend train B3-cmudict-quickstart --set train.steps=500 --out runs/short");
+  command->add_option("RECIPE", given->recipe, "A recipe's path, or its name in ./recipes or among the installed ones")->required();
+  command->add_option("--set", given->settings, "KEY=VALUE: a setting in place of the recipe's; may be given again")->expected(1)->take_all();
+  command->add_option("--out", given->out, "The run's folder (default: runs/NAME)");
+  command->add_flag("--resume", given->resume, "Go on from the folder's last checkpoint");
+  command->callback([&arguments, given] { arguments.command = *given; });
+}
+
+void add_eval(CLI::App& app, Arguments& arguments) {
+  auto given = std::make_shared<EvalArguments>();
+  CLI::App* command = add_command(app, "eval", "Score a trained model on held-out data", "attend eval runs/B3-cmudict-quickstart --split test");
+  command->add_option("RUN", given->run, "A run's folder")->required();
+  command->add_option("--split", given->split, "train, valid, test, or a TSV file (default: the recipe's figure)");
+  command->add_option("--beam", given->beam, "Hypotheses kept in search; 1 is greedy (default: the recipe's)")->check(CLI::Range(1, 1000));
+  command->add_flag("--json", given->json, "One JSON object instead of text");
+  command->add_flag("--log", given->log, "Append the result to results/RECIPE.jsonl");
+  command->callback([&arguments, given] { arguments.command = *given; });
+}
+
+void add_predict(CLI::App& app, Arguments& arguments) {
+  auto given = std::make_shared<PredictArguments>();
+  CLI::App* command = add_command(app, "predict", "Answer lines: one line out for each line in", "echo attention | attend predict runs/B3-cmudict-quickstart");
+  command->add_option("RUN", given->run, "A run's folder")->required();
+  command->add_option("FILE", given->file, "A file of lines, or - for standard input")->capture_default_str();
+  command->add_option("--beam", given->beam, "Hypotheses kept in search; 1 is greedy (default: the recipe's)")->check(CLI::Range(1, 1000));
+  command->add_option("--n-best", given->n_best, "Print the best N answers as LINE ||| TEXT ||| SCORE")->check(CLI::Range(1, 1000));
+  command->add_flag("--json", given->json, "One JSON object a line");
+  command->add_flag("--alignments", given->alignments, "Append ||| and source-target pairs, as 0-0 1-2");
+  command->add_option("--record", given->record, "Write where the model looked to this .attn file");
+  command->callback([&arguments, given] { arguments.command = *given; });
+}
+
+void add_show(CLI::App& app, Arguments& arguments) {
+  auto given = std::make_shared<ShowArguments>();
+  CLI::App* command = add_command(app, "show", "Show a recording as heat maps in the terminal", "attend show quickstart/words.attn");
+  command->add_option("FILE", given->file, "A .attn file")->required();
+  command->add_option("--example", given->example, "Only the example with this id");
+  command->add_option("--width", given->width, "Columns to fit into (default: the terminal's)")->check(CLI::Range(20, 100000));
+  command->add_flag("--ascii", given->ascii, "Plain ASCII shades");
+  command->add_flag("--no-colour,--no-color", given->no_colour, "No colour, even on a terminal");
+  command->callback([&arguments, given] { arguments.command = *given; });
+}
+
+void add_view(CLI::App& app, Arguments& arguments) {
+  auto given = std::make_shared<ViewArguments>();
+  CLI::App* command = add_command(app, "view", "Export a recording as a picture", "attend view quickstart/words.attn --export attention.svg");
+  command->add_option("FILE", given->file, "A .attn file")->required();
+  command->add_option("--export", given->out, "The picture to write: NAME.svg or NAME.png")->required();
+  command->add_option("--example", given->example, "The example with this id (default: the first)");
+  command->add_flag("--dark", given->dark, "Light on dark");
+  command->callback([&arguments, given] { arguments.command = *given; });
+}
+
+void add_systems(CLI::App& app, Arguments& arguments) {
+  auto given = std::make_shared<SystemsArguments>();
+  CLI::App* command = add_command(app, "systems", "List every system that runs: what it is, its paper, its recipes", "attend systems B3");
+  command->add_option("NAME", given->name, "Only this one: its id or name");
+  command->add_flag("--json", given->json, "As JSON");
+  command->callback([&arguments, given] { arguments.command = *given; });
+}
+
+}  // namespace
+
+bool parse(int count, char** values, Arguments& arguments, int& status) {
+  CLI::App app{"attend: attention mechanisms and systems. Train them, use them, see where they looked."};
+  app.name("attend");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", [] {
+    std::string text = version_text();
+    text.pop_back();  // CLI11 adds a line's end
+    return text;
+  }, "Versions of attend, libtorch, BLAS, SIMD target and threads");
+  app.add_option("--threads", arguments.threads, "Threads to compute with (default: all cores the process may use)")->check(CLI::Range(1, 1024));
+  app.footer("\n`attend COMMAND --help` says more, with an example.");
+  add_quickstart(app, arguments);
+  add_data(app, arguments);
+  add_train(app, arguments);
+  add_eval(app, arguments);
+  add_predict(app, arguments);
+  add_show(app, arguments);
+  add_view(app, arguments);
+  add_systems(app, arguments);
+  try {
+    app.parse(count, values);
+    return true;
+  } catch (const CLI::CallForHelp& error) {
+    status = app.exit(error) == 0 ? done : failed;
+  } catch (const CLI::CallForAllHelp& error) {
+    status = app.exit(error) == 0 ? done : failed;
+  } catch (const CLI::CallForVersion& error) {
+    status = app.exit(error) == 0 ? done : failed;
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "attend: " << error.what() << "\nRun `attend --help`, or `attend COMMAND --help`, to see what can be said.\n";
+    status = wrong_call;
+  }
+  return false;
+}
+
+}  // namespace attend::cli

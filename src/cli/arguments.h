@@ -1,0 +1,65 @@
+// What the command line said. Parsed by the launcher, without libtorch; carried out by the commands.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace attend::cli {
+
+struct QuickstartArguments {
+  std::string out = "quickstart";
+};
+
+struct DataArguments {
+  std::string name;
+};
+
+struct TrainArguments {
+  std::string recipe, out;
+  std::vector<std::string> settings;
+  bool resume = false;
+};
+
+struct EvalArguments {
+  std::string run, split;
+  std::int64_t beam = 0;  // 0: as the recipe says
+  bool json = false, log = false;
+};
+
+struct PredictArguments {
+  std::string run, file = "-", record;
+  std::int64_t beam = 0, n_best = 0;
+  bool json = false, alignments = false;
+};
+
+struct ShowArguments {
+  std::string file, example;
+  std::int64_t width = 0;  // 0: the terminal's
+  bool ascii = false, no_colour = false;
+};
+
+struct ViewArguments {
+  std::string file, out, example;
+  bool dark = false;
+};
+
+struct SystemsArguments {
+  std::string name;
+  bool json = false;
+};
+
+struct Arguments {
+  std::int64_t threads = 0;  // 0: all cores that the process may use
+  std::variant<QuickstartArguments, DataArguments, TrainArguments, EvalArguments, PredictArguments, ShowArguments, ViewArguments, SystemsArguments>
+      command;
+};
+
+// Exit statuses.
+inline constexpr int done = 0, failed = 1, wrong_call = 2;
+
+// Parses the line. → true: `arguments` holds a command. false: all was said already (help, version, a wrong call) and `status` is what to exit with.
+bool parse(int count, char** values, Arguments& arguments, int& status);
+
+}  // namespace attend::cli

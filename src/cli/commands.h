@@ -1,0 +1,34 @@
+// The commands of the tool: each reads its arguments, calls the library once or twice, and says what came of it.
+#pragma once
+
+#include <cstdint>
+
+#include "attend/tasks/sequence_to_sequence.h"
+#include "attend/tasks/systems.h"
+#include "cli/arguments.h"
+
+namespace attend::cli {
+
+void run(const QuickstartArguments& arguments);
+void run(const DataArguments& arguments);
+void run(const TrainArguments& arguments);
+void run(const EvalArguments& arguments);
+void run(const PredictArguments& arguments);
+void run(const ShowArguments& arguments);
+void run(const ViewArguments& arguments);
+void run(const SystemsArguments& arguments);
+
+// Trains with a progress line on a terminal. → false where it was interrupted (everything is saved then).
+bool train_with_progress(const tasks::Recipe& recipe, const std::filesystem::path& folder, bool resume);
+
+// Scores with a progress line on a terminal. → "PER 9.1 % WER 37.2 % on 11387 held-out words"
+tasks::Evaluation evaluate_with_progress(tasks::Run& run, const std::string& split, std::int64_t beam);
+std::string score_text(const tasks::Run& run, const tasks::Evaluation& evaluation);
+
+// What a data set is: source, licence, counts.
+void print_source(const io::Value& source, const std::filesystem::path& folder);
+
+// "at most 9.5 PER": reached or missed; empty where the recipe names no figure for this score.
+std::string figure_text(const tasks::Recipe& recipe, const tasks::Evaluation& evaluation);
+
+}  // namespace attend::cli

@@ -1,0 +1,57 @@
+// The launcher: parses the line and opens the module with the commands only when one is to run, since libtorch takes half a second to
+// load.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/arguments.h"
+
+namespace {
+
+// Beside the tool: BIN/../lib/attend in a build, BIN/../LIBDIR/attend where it is installed.
+std::filesystem::path commands_module() {
+  const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  for (const char* library_folder : {"lib", ATTEND_LIBRARY_FOLDER}) {
+    const std::filesystem::path file = bin.parent_path() / library_folder / "attend/attend_commands.so";
+    if (std::filesystem::exists(file)) return file;
+  }
+  return {};
+}
+
+int run(const attend::cli::Arguments& arguments) {
+  const std::filesystem::path file = commands_module();
+  if (file.empty()) {
+    std::fprintf(stderr, "attend: attend_commands.so is missing beside the tool (../%s/attend); install attend again\n", ATTEND_LIBRARY_FOLDER);
+    return attend::cli::failed;
+  }
+  void* module = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (module == nullptr) {
+    std::fprintf(stderr, "attend: %s cannot be opened: %s\n", file.c_str(), dlerror());
+    return attend::cli::failed;
+  }
+  using Entry = int (*)(const attend::cli::Arguments*);
+  const auto entry = reinterpret_cast<Entry>(dlsym(module, "attend_run_command"));
+  if (entry == nullptr) {
+    std::fprintf(stderr, "attend: %s is not of this version; install attend again\n", file.c_str());
+    return attend::cli::failed;
+  }
+  return entry(&arguments);
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  try {
+    attend::cli::Arguments arguments;
+    int status = attend::cli::done;
+    if (!attend::cli::parse(count, values, arguments, status)) return status;
+    return run(arguments);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "attend: %s\n", error.what());
+    return attend::cli::failed;
+  }
+}

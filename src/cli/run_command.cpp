@@ -1,0 +1,43 @@
+// The entry of the module with the commands.
+#include <sched.h>
+
+#include <exception>
+
+#include "attend/base/api.h"
+#include "attend/core/libtorch.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/terminal.h"
+
+namespace attend::cli {
+namespace {
+
+// libtorch takes half of the cores on x86 unless told.
+void set_threads(std::int64_t wanted) {
+  cpu_set_t set;
+  const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  at::set_num_threads(wanted > 0 ? static_cast<int>(wanted) : cores);
+}
+
+int run_command(const Arguments& arguments) {
+  try {
+    set_threads(arguments.threads);
+    std::visit([](const auto& command) { run(command); }, arguments.command);
+    flush_output();
+    if (is_interrupted()) end_by_signal();
+    return done;
+  } catch (const c10::Error& error) {
+    std::fflush(stdout);
+    warn(std::string("libtorch refused: ") + error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    std::fflush(stdout);  // answers before an error are answers
+    if (is_interrupted()) end_by_signal();
+    warn(error.what());
+  }
+  return failed;
+}
+
+}  // namespace
+}  // namespace attend::cli
+
+extern "C" ATTEND_API int attend_run_command(const attend::cli::Arguments* arguments) { return attend::cli::run_command(*arguments); }

@@ -1,0 +1,135 @@
+#include "attend/tasks/recipe.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "attend/base/edit_distance.h"
+#include "attend/io/toml.h"
+
+namespace attend::tasks {
+namespace {
+
+const std::vector<std::string> model_names = {"luong"};
+
+std::vector<std::string> recipes_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void apply_setting(io::Value& table, const std::string& setting) {
+  const std::size_t equals = setting.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw InvalidArgument(format("--set {}: expected key=value, for example --set train.steps=500", setting));
+  table.set_path(setting.substr(0, equals), io::parse_toml_value(setting.substr(equals + 1)));
+}
+
+void check(const Recipe& recipe, const std::string& source) {
+  if (std::find(model_names.begin(), model_names.end(), recipe.model.name) == model_names.end())
+    throw InvalidArgument(format("{}: model.name: there is no model \"{}\"{}", source, recipe.model.name, did_you_mean(recipe.model.name, model_names)));
+  const DataOptions& data = recipe.data;
+  if (data.corpus.empty() && data.train.empty())
+    throw InvalidArgument(format("{}: data: expected a corpus (made by `attend data`) or the paths of train", source));
+  for (const auto& [name, files] : {std::pair("train", data.train), std::pair("valid", data.valid), std::pair("test", data.test)})
+    if (files.size() > 2) throw InvalidArgument(format("{}: data.{}: expected one TSV file or two parallel files, got {} files", source, name, files.size()));
+  const auto positive = [&](const char* name, std::int64_t value) {
+    if (value < 1) throw InvalidArgument(format("{}: {}: expected at least 1, got {}", source, name, value));
+  };
+  positive("data.least_count", data.least_count);
+  positive("data.longest", data.longest);
+  positive("decode.beam", recipe.decode.beam);
+  if (!(recipe.decode.length_factor >= 0 && recipe.decode.length_factor <= 1000))
+    throw InvalidArgument(format("{}: decode.length_factor: expected a number from 0 to 1000, got {}", source, recipe.decode.length_factor));
+  positive("decode.length_extra", recipe.decode.length_extra);
+  train::check(recipe.train);
+}
+
+}  // namespace
+
+std::filesystem::path find_recipe(const std::string& name_or_path) {
+  namespace fs = std::filesystem;
+  if (fs::is_regular_file(name_or_path)) return name_or_path;
+  std::vector<fs::path> folders = {"recipes"};
+  if (!share_folder().empty()) folders.push_back(share_folder() / "recipes");
+  std::vector<std::string> known;
+  std::string looked = name_or_path;
+  for (const fs::path& folder : folders) {
+    const fs::path candidate = folder / (name_or_path + ".toml");
+    if (fs::is_regular_file(candidate)) return candidate;
+    looked += ", " + candidate.string();
+    for (const std::string& name : recipes_in(folder))
+      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+  }
+  std::string list;
+  for (const std::string& name : known) list += (list.empty() ? "; there are: " : ", ") + name;
+  throw SystemError(format("recipe {}: not found (looked for {}){}{}", name_or_path, looked, did_you_mean(name_or_path, known), list));
+}
+
+Recipe read_recipe(const std::filesystem::path& file, const std::vector<std::string>& settings) {
+  io::Value table = io::read_toml(file);
+  const std::string source = file.string();
+  const io::Value* version = table.find("format");
+  if (version == nullptr || !version->is_integer() || version->as_integer() < 1 || version->as_integer() > recipe_format)
+    throw InvalidData(format("{}: expected format = {}, got {}; {}", source, recipe_format,
+                             version == nullptr          ? "no format"
+                             : version->is_integer() ? std::to_string(version->as_integer())
+                                                         : version->kind(),
+                             version != nullptr && version->is_integer() && version->as_integer() > recipe_format
+                                 ? "it was written for a newer version of attend"
+                                 : "is this a recipe?"));
+  for (const std::string& setting : settings) apply_setting(table, setting);
+  Recipe recipe;
+  read_options(recipe, table, source);
+  if (recipe.name.empty()) recipe.name = file.stem().string();
+  check(recipe, source);
+  return recipe;
+}
+
+std::string to_toml(const Recipe& recipe) { return io::to_toml(write_options(recipe)); }
+
+std::filesystem::path data_folder() {
+  if (const char* given = std::getenv("ATTEND_DATA"); given != nullptr && *given != '\0') return given;
+  const char* home = std::getenv("HOME");
+  return std::filesystem::path(home != nullptr && *home != '\0' ? home : "/tmp") / ".local/share/attend";
+}
+
+std::filesystem::path share_folder() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&share_folder), &info) == 0 || info.dli_fname == nullptr) return {};
+  std::error_code error;
+  const std::filesystem::path library = std::filesystem::canonical(info.dli_fname, error);
+  // installed: PREFIX/lib[/TRIPLET]/libattend.so; in a build: SOURCE/build/PRESET/lib/libattend.so
+  for (std::filesystem::path folder = library.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
+    if (std::filesystem::is_directory(folder / "share/attend/recipes")) return folder / "share/attend";
+    if (std::filesystem::is_directory(folder / "recipes") && std::filesystem::exists(folder / "CMakePresets.json")) return folder;
+  }
+  return {};
+}
+
+std::string expand(const std::string& path) {
+  std::string expanded;
+  for (std::size_t at = 0; at < path.size();) {
+    const std::size_t open = path.find("${", at);
+    expanded += path.substr(at, open - at);
+    if (open == std::string::npos) break;
+    const std::size_t close = path.find('}', open);
+    const std::string name = close == std::string::npos ? path.substr(open) : path.substr(open + 2, close - open - 2);
+    if (name == "ATTEND_DATA") {
+      expanded += data_folder().string();
+    } else if (name == "ATTEND_SHARED") {
+      const char* given = std::getenv("ATTEND_SHARED");
+      expanded += given != nullptr ? given : "../shared";
+    } else {
+      throw InvalidArgument(format("{}: expected ${{ATTEND_DATA}} or ${{ATTEND_SHARED}}, got the variable \"{}\"", path, name));
+    }
+    at = close + 1;
+  }
+  return expanded;
+}
+
+}  // namespace attend::tasks

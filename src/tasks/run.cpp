@@ -1,0 +1,56 @@
+#include "attend/tasks/run.h"
+
+#include "attend/base/error.h"
+#include "attend/core/tensor_file.h"
+#include "attend/io/json.h"
+#include "attend/models/luong.h"
+
+namespace attend::tasks {
+namespace {
+
+constexpr auto model_key = "attend.model", source_key = "attend.vocabulary.source", target_key = "attend.vocabulary.target";
+
+void check_vocabulary(const io::SafetensorsFile& file, const char* key, const data::Vocabulary& vocabulary, const std::filesystem::path& path) {
+  if (file.meta(key) != vocabulary.fingerprint())
+    throw InvalidData(format("{}: this vocabulary doesn't belong to {}: expected the fingerprint {}, got {}; take the file that was written with the model",
+                             path.string(), file.path().string(), file.meta(key), vocabulary.fingerprint()));
+}
+
+}  // namespace
+
+std::shared_ptr<models::SequenceToSequence> make_model(const ModelOptions& options, std::int64_t source_vocabulary,
+                                                       std::int64_t target_vocabulary) {
+  // read_recipe() has seen to it that the name is known
+  return std::make_shared<models::Luong>(source_vocabulary, target_vocabulary, options.luong);
+}
+
+void save_model(const std::filesystem::path& file, const models::SequenceToSequence& model, const ModelOptions& options,
+                const data::Vocabulary& source, const data::Vocabulary& target) {
+  save_tensors(file, module_tensors(model),
+               {{model_key, io::to_json(write_options(options))}, {source_key, source.fingerprint()}, {target_key, target.fingerprint()}});
+}
+
+Run open_run(const std::filesystem::path& folder) {
+  const RunFiles files{folder};
+  if (!std::filesystem::is_directory(folder))
+    throw SystemError(format("{}: there is no such run folder; `attend train RECIPE --out DIR` makes one", folder.string()));
+  if (!std::filesystem::exists(files.recipe()))
+    throw SystemError(format("{}: is not a run folder: it has no recipe.toml", folder.string()));
+  if (!std::filesystem::exists(files.model()))
+    throw SystemError(format("{}: holds no model yet; its training hasn't reached a validation: go on with `attend train … --resume`", folder.string()));
+  Recipe recipe = read_recipe(files.recipe());
+  data::Vocabulary source = data::Vocabulary::load(files.source_vocabulary()), target = data::Vocabulary::load(files.target_vocabulary());
+  const io::SafetensorsFile file = io::SafetensorsFile::read(files.model());
+  if (file.meta(model_key) != io::to_json(write_options(recipe.model)))
+    throw InvalidData(format("{}: was made with other model settings than {} has: take both from the same run", file.path().string(), files.recipe().string()));
+  check_vocabulary(file, source_key, source, files.source_vocabulary());
+  check_vocabulary(file, target_key, target, files.target_vocabulary());
+  auto model = make_model(recipe.model, source.size(), target.size());
+  NamedTensors tensors;
+  for (const auto& [name, view] : file.tensors()) tensors[name] = tensor_of(view);
+  load_module_tensors(*model, tensors, file.path().string());
+  model->eval();
+  return {files, std::move(recipe), std::move(source), std::move(target), std::move(model)};
+}
+
+}  // namespace attend::tasks

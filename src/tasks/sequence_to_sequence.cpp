@@ -1,0 +1,384 @@
+#include "attend/tasks/sequence_to_sequence.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "attend/base/error.h"
+#include "attend/core/recording.h"
+#include "attend/data/batches.h"
+#include "attend/data/pairs.h"
+#include "attend/data/split.h"
+#include "attend/data/unicode.h"
+#include "attend/decode/search.h"
+#include "attend/io/file.h"
+#include "attend/io/folder_lock.h"
+#include "attend/io/toml.h"
+#include "attend/tasks/metrics/error_rate.h"
+
+namespace attend::tasks {
+namespace {
+
+constexpr std::int64_t decode_batch = 128;
+constexpr std::int64_t kept_samples = 5;
+
+// --- texts and tokens ------------------------------------------------------------------------------------------------------------------
+
+std::vector<std::string> cut_source(const DataOptions& options, std::string_view text) {
+  const std::string normal = data::normalize_nfc(text);
+  return data::cut(options.lower_case ? data::lower_case(normal) : normal, options.source);
+}
+
+std::vector<std::string> cut_target(const DataOptions& options, std::string_view text) {
+  return data::cut(data::normalize_nfc(text), options.target);
+}
+
+// Pads to the longest row. Sources end with the token of the end, so that none is empty; targets begin and end.
+models::TokenBatch pad(const std::vector<const std::vector<std::int64_t>*>& rows, bool with_begin) {
+  std::int64_t longest = 0;
+  for (const auto* row : rows) longest = std::max(longest, static_cast<std::int64_t>(row->size()));
+  const std::int64_t width = longest + 1 + (with_begin ? 1 : 0), count = static_cast<std::int64_t>(rows.size());
+  models::TokenBatch batch{at::full({count, width}, models::padding_token, at::kLong), at::empty({count}, at::kLong)};
+  auto tokens = batch.tokens.accessor<std::int64_t, 2>();
+  auto lengths = batch.lengths.accessor<std::int64_t, 1>();
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t at = 0;
+    if (with_begin) tokens[i][at++] = models::begin_token;
+    for (const std::int64_t token : *rows[static_cast<std::size_t>(i)]) tokens[i][at++] = token;
+    tokens[i][at++] = models::end_token;
+    lengths[i] = at;
+  }
+  return batch;
+}
+
+models::TokenBatch source_batch(const std::vector<data::TokenPair>& pairs, const std::vector<std::int64_t>& rows) {
+  std::vector<const std::vector<std::int64_t>*> sources;
+  for (const std::int64_t row : rows) sources.push_back(&pairs[static_cast<std::size_t>(row)].source);
+  return pad(sources, false);
+}
+
+models::TokenBatch target_batch(const std::vector<data::TokenPair>& pairs, const std::vector<std::int64_t>& rows) {
+  std::vector<const std::vector<std::int64_t>*> targets;
+  for (const std::int64_t row : rows) targets.push_back(&pairs[static_cast<std::size_t>(row)].target);
+  return pad(targets, true);
+}
+
+// --- files ---------------------------------------------------------------------------------------------------------------------------
+
+std::vector<std::filesystem::path> files_of(const DataOptions& options, const std::string& split) {
+  const std::vector<std::string>& given = split == "train" ? options.train : split == "valid" ? options.valid : options.test;
+  std::vector<std::filesystem::path> files;
+  for (const std::string& path : given) files.emplace_back(expand(path));
+  if (files.empty() && !options.corpus.empty()) files.push_back(data_folder() / options.corpus / (split + ".tsv"));
+  return files;
+}
+
+data::Pairs read_files(const DataOptions& options, const std::vector<std::filesystem::path>& files) {
+  if (!options.corpus.empty() && files.size() == 1 && !std::filesystem::exists(files[0]))
+    throw SystemError(format("{}: not found; `attend data {}` makes it", files[0].string(), options.corpus));
+  return files.size() == 2 ? data::read_parallel(files[0], files[1]) : data::read_tsv(files[0]);
+}
+
+// --- search over a model ---------------------------------------------------------------------------------------------------------------
+
+std::vector<std::vector<decode::Hypothesis>> search_batch(models::SequenceToSequence& model, const models::TokenBatch& source,
+                                                          const DecodeOptions& options, std::int64_t beam, std::int64_t n_best,
+                                                          bool alignments) {
+  torch::NoGradGuard no_gradient;
+  models::DecoderState state = model.encode(source);
+  std::vector<std::int64_t> longest;
+  for (std::int64_t i = 0; i < source.lengths.size(0); ++i) {
+    const double allowed = options.length_factor * static_cast<double>(source.lengths[i].item<std::int64_t>());
+    longest.push_back(static_cast<std::int64_t>(allowed) + options.length_extra);
+  }
+  std::optional<Recording> recording;
+  const bool recorded = alignments && !model.alignment_module().empty();
+  if (recorded) recording.emplace(model, RecordingOptions{{model.alignment_module()}, {}});
+  decode::Stepper stepper;
+  stepper.step = [&](const Tensor& previous) { return model.step(previous, state); };
+  stepper.reorder = [&](const Tensor& rows) { state = models::SequenceToSequence::reorder(state, rows); };
+  if (recorded) stepper.alignment = [&] { return recording->take().back().tensor.mean(1).squeeze(1); };  // [N, Ls]
+  decode::SearchOptions how;
+  how.beam = beam;
+  how.n_best = n_best;
+  how.length_penalty = beam == 1 ? 0.0 : options.length_penalty;
+  return decode::search(stepper, longest, how);
+}
+
+std::vector<std::string> tokens_of(const data::Vocabulary& vocabulary, const std::vector<std::int64_t>& ids) {
+  std::vector<std::string> tokens;
+  for (const std::int64_t id : ids) tokens.push_back(vocabulary.token(id));
+  return tokens;
+}
+
+// --- training ------------------------------------------------------------------------------------------------------------------------
+
+std::map<std::string, std::int64_t> count(const std::vector<std::vector<std::string>>& texts) {
+  std::map<std::string, std::int64_t> counts;
+  for (const auto& text : texts)
+    for (const std::string& token : text) ++counts[token];
+  return counts;
+}
+
+// Everything that training holds besides the trainer itself.
+class TextTraining {
+ public:
+  TextTraining(const Recipe& recipe, const RunFiles& files) : recipe_(recipe), files_(files) {}
+
+  void load(bool resume) {
+    const std::vector<std::filesystem::path> train_files = files_of(recipe_.data, "train"), valid_files = files_of(recipe_.data, "valid");
+    data::Pairs train = read_files(recipe_.data, train_files);
+    data_.empty = train.empty_lines;
+    std::vector<data::TextPair> valid;
+    if (!valid_files.empty() && std::filesystem::exists(valid_files[0]))
+      valid = read_files(recipe_.data, valid_files).pairs;
+    else
+      std::tie(train.pairs, valid) = data::take_validation(std::move(train.pairs));
+    if (train.pairs.empty())
+      throw InvalidData(format("{}: holds no pair to train on; expected lines of source TAB target", train_files[0].string()));
+    if (valid.empty())
+      throw InvalidData(format("{}: too few pairs to take 2 % for validation; give data.valid", train_files[0].string()));
+    make_tokens(train.pairs, resume);
+    take_validation(valid);
+    if (pairs_.empty())
+      throw InvalidData(format("{}: every pair has more than {} tokens on a side (data.longest)", train_files[0].string(), recipe_.data.longest));
+    torch::manual_seed(static_cast<std::uint64_t>(recipe_.train.seed));
+    model_ = make_model(recipe_.model, source_->size(), target_->size());
+    data_.train = static_cast<std::int64_t>(pairs_.size());
+    data_.valid = static_cast<std::int64_t>(valid_pairs_.size());
+    data_.source_tokens = source_->size();
+    data_.target_tokens = target_->size();
+    for (const Tensor& parameter : model_->parameters()) data_.parameters += parameter.numel();
+  }
+
+  train::Training functions() {
+    train::Training training;
+    training.model = model_.get();
+    training.begin_epoch = [this](std::int64_t epoch) {
+      batches_ = data::epoch_batches(pairs_, {recipe_.train.batch, true}, static_cast<std::uint64_t>(recipe_.train.seed), epoch);
+      return static_cast<std::int64_t>(batches_.size());
+    };
+    training.batch = [this](std::int64_t number) {
+      const auto& rows = batches_[static_cast<std::size_t>(number)];
+      const models::ModelOutput output = model_->forward(source_batch(pairs_, rows), target_batch(pairs_, rows));
+      return train::Training::BatchLosses{output.losses, static_cast<std::int64_t>(rows.size())};
+    };
+    training.validate = [this](const std::function<bool()>& stop) { return validate(stop); };
+    training.best_by = recipe_.figure.metric;
+    training.less_is_better = !recipe_.figure.at_least.has_value();
+    training.save_best = [this] { save_model(files_.model(), *model_, recipe_.model, *source_, *target_); };
+    return training;
+  }
+
+  const TrainingData& data() const { return data_; }
+  const std::vector<data::References>& valid_items() const { return valid_items_; }
+
+ private:
+  void make_tokens(const std::vector<data::TextPair>& train, bool resume) {
+    std::vector<std::vector<std::string>> sources, targets;
+    for (const data::TextPair& pair : train) {
+      std::vector<std::string> source = cut_source(recipe_.data, pair.source), target = cut_target(recipe_.data, pair.target);
+      if (static_cast<std::int64_t>(std::max(source.size(), target.size())) > recipe_.data.longest) {
+        ++data_.too_long;
+        continue;
+      }
+      sources.push_back(std::move(source));
+      targets.push_back(std::move(target));
+    }
+    source_ = data::Vocabulary::from_counts(count(sources), recipe_.data.least_count);
+    target_ = data::Vocabulary::from_counts(count(targets), recipe_.data.least_count);
+    if (resume && (data::Vocabulary::load(files_.source_vocabulary()).fingerprint() != source_->fingerprint() ||
+                   data::Vocabulary::load(files_.target_vocabulary()).fingerprint() != target_->fingerprint()))
+      throw InvalidData(format("{}: the training data changed since this run began: its vocabulary is another; train anew in another folder",
+                               files_.folder.string()));
+    source_->save(files_.source_vocabulary());
+    target_->save(files_.target_vocabulary());
+    for (std::size_t i = 0; i < sources.size(); ++i) pairs_.push_back({source_->ids(sources[i]), target_->ids(targets[i])});
+  }
+
+  void take_validation(const std::vector<data::TextPair>& valid) {
+    for (const data::TextPair& pair : valid)
+      valid_pairs_.push_back({source_->ids(cut_source(recipe_.data, pair.source)), target_->ids(cut_target(recipe_.data, pair.target))});
+    valid_items_ = data::gather_references(valid);
+    const std::int64_t most = recipe_.train.valid_items;
+    if (most > 0 && static_cast<std::int64_t>(valid_items_.size()) > most) valid_items_.resize(static_cast<std::size_t>(most));
+  }
+
+  std::map<std::string, double> validate(const std::function<bool()>& stop) {
+    double loss_sum = 0, tokens = 0;
+    for (const auto& rows : data::epoch_batches(valid_pairs_, {decode_batch, true}, 0, 0)) {
+      if (stop()) return {};
+      const models::TokenBatch target = target_batch(valid_pairs_, rows);
+      const double count = (target.lengths - 1).sum().item<double>();
+      for (const models::LossTerm& term : model_->forward(source_batch(valid_pairs_, rows), target).losses)
+        loss_sum += term.weight * term.value.item<double>() * count;
+      tokens += count;
+    }
+    std::vector<std::vector<std::int64_t>> sources;
+    for (const data::References& item : valid_items_) sources.push_back(source_->ids(cut_source(recipe_.data, item.source)));
+    ErrorRate errors;
+    for (const auto& rows : data::length_batches(sources, decode_batch)) {
+      if (stop()) return {};
+      std::vector<const std::vector<std::int64_t>*> batch;
+      for (const std::int64_t row : rows) batch.push_back(&sources[static_cast<std::size_t>(row)]);
+      const auto found = search_batch(*model_, pad(batch, false), recipe_.decode, 1, 1, false);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        std::vector<Tokens> references;
+        for (const std::string& target : valid_items_[static_cast<std::size_t>(rows[i])].targets)
+          references.push_back(cut_target(recipe_.data, target));
+        errors.add(tokens_of(*target_, found[i].front().tokens), references);
+      }
+    }
+    return {{"loss", loss_sum / tokens}, {"PER", errors.token_errors()}, {"WER", errors.sequence_errors()}};
+  }
+
+  const Recipe& recipe_;
+  RunFiles files_;
+  std::optional<data::Vocabulary> source_, target_;
+  std::vector<data::TokenPair> pairs_, valid_pairs_;
+  std::vector<data::References> valid_items_;
+  std::shared_ptr<models::SequenceToSequence> model_;
+  std::vector<std::vector<std::int64_t>> batches_;
+  TrainingData data_;
+};
+
+// The first line in which two recipes differ, for a message.
+std::string first_difference(const io::Value& a, const io::Value& b, const std::string& path) {
+  for (const auto& [key, value] : a.as_table()) {
+    const std::string here = path.empty() ? key : path + "." + key;
+    const io::Value* other = b.find(key);
+    if (other == nullptr) return here;
+    if (value == *other) continue;
+    return value.is_table() && other->is_table() ? first_difference(value, *other, here) : here;
+  }
+  return path;
+}
+
+void prepare_folder(const Recipe& recipe, const RunFiles& files, bool resume) {
+  const bool holds_run = std::filesystem::exists(files.recipe());
+  if (holds_run && !resume)
+    throw SystemError(format("{}: holds a run already; go on with it by --resume, or choose another folder with --out", files.folder.string()));
+  if (holds_run) {
+    const io::Value own = write_options(read_recipe(files.recipe())), given = write_options(recipe);
+    if (!(own == given))
+      throw InvalidArgument(format("{}: was begun with another recipe: {} differs; resume with the recipe it was begun with, or choose another folder",
+                                   files.folder.string(), first_difference(given, own, "")));
+  }
+}
+
+void write_samples(const RunFiles& files, const std::vector<data::References>& items) {
+  Run run = open_run(files.folder);
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < items.size() && static_cast<std::int64_t>(i) < kept_samples; ++i) lines.push_back(items[i].source);
+  view::Record record;
+  PredictOptions options;
+  options.alignments = true;
+  const std::vector<Prediction> predictions = predict(run, lines, options);
+  for (std::size_t i = 0; i < predictions.size(); ++i) record.examples.push_back(record_of(run, predictions[i], std::to_string(i + 1)));
+  view::write_record(files.samples(), record);
+}
+
+}  // namespace
+
+train::Outcome train_run(const Recipe& recipe, const std::filesystem::path& folder, bool resume, const TrainCallbacks& callbacks) {
+  const RunFiles files{folder};
+  io::make_folders(folder);
+  const io::FolderLock lock(folder);
+  io::remove_stale_partial_files(folder);
+  prepare_folder(recipe, files, resume);
+  const bool goes_on = resume && std::filesystem::exists(files.recipe());
+  TextTraining training(recipe, files);
+  training.load(goes_on);
+  io::write_file(files.recipe(), to_toml(recipe));
+  if (callbacks.began) callbacks.began(training.data());
+  const train::Outcome outcome = train::train(training.functions(), recipe.train, folder, goes_on, callbacks);
+  if (outcome.finished && std::filesystem::exists(files.model())) write_samples(files, training.valid_items());
+  return outcome;
+}
+
+std::vector<Prediction> predict(Run& run, const std::vector<std::string>& lines, const PredictOptions& options) {
+  std::vector<Prediction> predictions(lines.size());
+  std::vector<std::vector<std::int64_t>> sources;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    predictions[i].source = cut_source(run.recipe.data, lines[i]);
+    const bool empty = lines[i].find_first_not_of(" \t") == std::string::npos;
+    if (empty || predictions[i].source.empty()) continue;
+    sources.push_back(run.source.ids(predictions[i].source));
+    places.push_back(i);
+  }
+  for (const auto& rows : data::length_batches(sources, decode_batch)) {
+    std::vector<const std::vector<std::int64_t>*> batch;
+    for (const std::int64_t row : rows) batch.push_back(&sources[static_cast<std::size_t>(row)]);
+    const auto found = search_batch(*run.model, pad(batch, false), run.recipe.decode, options.beam, options.n_best, options.alignments);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      Prediction& prediction = predictions[places[static_cast<std::size_t>(rows[i])]];
+      for (const decode::Hypothesis& hypothesis : found[i]) {
+        Prediction::Output output;
+        output.tokens = tokens_of(run.target, hypothesis.tokens);
+        output.text = data::join(output.tokens, run.recipe.data.target);
+        output.score = hypothesis.score;
+        // the source's end and the padding behind it are columns too; what is shown are the text's own tokens
+        if (hypothesis.alignment.defined())
+          output.alignment = hypothesis.alignment.slice(1, 0, static_cast<std::int64_t>(prediction.source.size()) + 1).contiguous();
+        prediction.outputs.push_back(std::move(output));
+      }
+    }
+  }
+  return predictions;
+}
+
+view::Example record_of(const Run& run, const Prediction& prediction, const std::string& id) {
+  view::Example example;
+  example.id = id;
+  example.source = prediction.source;
+  example.source.push_back("</s>");
+  if (prediction.outputs.empty()) return example;
+  const Prediction::Output& best = prediction.outputs.front();
+  example.target = best.tokens;
+  if (!best.alignment.defined()) return example;
+  view::Item item;
+  item.module = run.model->alignment_module();
+  item.kind = view::Kind::alignment;
+  item.axes = {"head", "target", "source"};
+  item.shape = {1, best.alignment.size(0), best.alignment.size(1)};
+  const float* weights = best.alignment.data_ptr<float>();
+  item.weights.assign(weights, weights + best.alignment.numel());
+  example.items.push_back(std::move(item));
+  return example;
+}
+
+Evaluation evaluate(Run& run, const std::string& split, std::int64_t beam, const std::function<void(std::int64_t, std::int64_t)>& progress,
+                    const std::function<bool()>& stop) {
+  const bool named = split == "train" || split == "valid" || split == "test";
+  const std::vector<std::filesystem::path> files =
+      named ? files_of(run.recipe.data, split) : std::vector<std::filesystem::path>{split};
+  if (files.empty())
+    throw InvalidArgument(format("{}: the recipe names no {} data; give a TSV file with --split FILE", run.files.recipe().string(), split));
+  const std::vector<data::References> items = data::gather_references(read_files(run.recipe.data, files).pairs);
+  if (items.empty()) throw InvalidData(format("{}: holds no pair to score", files[0].string()));
+  Evaluation result{split, files[0].string(), static_cast<std::int64_t>(items.size()), {}};
+  ErrorRate errors;
+  PredictOptions options;
+  options.beam = beam;
+  constexpr std::size_t chunk = 1024;  // of one length_batches() call: between two calls progress is shown
+  for (std::size_t at = 0; at < items.size(); at += chunk) {
+    if (stop && stop()) throw SystemError("stopped before the end; nothing was scored");
+    if (progress) progress(static_cast<std::int64_t>(at), result.items);
+    const std::size_t end = std::min(items.size(), at + chunk);
+    std::vector<std::string> lines;
+    for (std::size_t i = at; i < end; ++i) lines.push_back(items[i].source);
+    const std::vector<Prediction> predictions = predict(run, lines, options);
+    for (std::size_t i = at; i < end; ++i) {
+      std::vector<Tokens> references;
+      for (const std::string& target : items[i].targets) references.push_back(cut_target(run.recipe.data, target));
+      const auto& outputs = predictions[i - at].outputs;
+      errors.add(outputs.empty() ? Tokens() : outputs.front().tokens, references);
+    }
+  }
+  if (progress) progress(result.items, result.items);
+  result.metrics = {{"PER", errors.token_errors()}, {"WER", errors.sequence_errors()}};
+  return result;
+}
+
+}  // namespace attend::tasks

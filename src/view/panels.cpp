@@ -1,0 +1,93 @@
+#include "attend/view/panels.h"
+
+#include <cmath>
+
+#include "attend/base/format.h"
+#include "attend/data/unicode.h"
+
+namespace attend::view {
+namespace {
+
+const std::vector<std::string>* tokens_along(const Example& example, const std::string& axis) {
+  if (axis == "source") return &example.source;
+  if (axis == "target") return &example.target;
+  return nullptr;
+}
+
+std::vector<std::string> labels_along(const Example& example, const std::string& axis, std::int64_t length) {
+  if (const auto* tokens = tokens_along(example, axis)) return *tokens;
+  std::vector<std::string> numbers;
+  for (std::int64_t i = 1; i <= length; ++i) numbers.push_back(format("{}", i));
+  return numbers;
+}
+
+// "target 3 of 9: chat, head 1 of 2": the place of panel `number` on each leading axis that has more than one.
+std::string panel_heading(const Example& example, const Item& item, std::size_t leading, std::int64_t number) {
+  std::string heading;
+  for (std::size_t axis = leading; axis-- > 0;) {
+    const std::int64_t length = item.shape[axis], place = number % length;
+    number /= length;
+    if (length == 1) continue;
+    std::string part = format("{} {} of {}", item.axes[axis], place + 1, length);
+    if (const auto* tokens = tokens_along(example, item.axes[axis])) part += ": " + (*tokens)[static_cast<std::size_t>(place)];
+    heading = heading.empty() ? part : part + ", " + heading;
+  }
+  return heading;
+}
+
+}  // namespace
+
+Panels panels_of(const Example& example, const Item& item) {
+  check_item(example, item);
+  const std::size_t axes = item.axes.size(), leading = axes > 2 ? axes - 2 : 0;
+  Panels result;
+  result.title = item.module + (item.layer > 0 ? format(", layer {}", item.layer) : std::string());
+  result.column_axis = item.axes.back();
+  result.column_labels = labels_along(example, result.column_axis, item.shape.back());
+  result.row_labels = {""};
+  if (axes > 1) {
+    result.row_axis = item.axes[axes - 2];
+    result.row_labels = labels_along(example, result.row_axis, item.shape[axes - 2]);
+  }
+  std::int64_t count = 1;
+  for (std::size_t axis = 0; axis < leading; ++axis) count *= item.shape[axis];
+  if (result.row_labels.empty() || result.column_labels.empty()) return result;
+  const std::size_t area = result.row_labels.size() * result.column_labels.size();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto weights = std::span(item.weights).subspan(static_cast<std::size_t>(i) * area, area);
+    result.panels.push_back({panel_heading(example, item, leading, i), weights});
+  }
+  return result;
+}
+
+bool is_blank_token(std::string_view token) { return !token.empty() && token.find_first_not_of(' ') == token.npos; }
+
+std::string printable_token(std::string_view token) {
+  if (is_blank_token(token)) {
+    std::string symbols;
+    for (std::size_t i = 0; i < token.size(); ++i) symbols += "␣";
+    return symbols;
+  }
+  const std::string safe = data::replace_controls(token);
+  const bool starts_with_mark = !safe.empty() && data::display_width(data::graphemes(safe).front()) == 0;
+  return starts_with_mark ? "◌" + safe : safe;
+}
+
+std::optional<std::int64_t> strongest_column(std::span<const float> row) {
+  std::optional<std::int64_t> strongest;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (std::isnan(row[i])) continue;
+    if (!strongest || row[i] > row[static_cast<std::size_t>(*strongest)]) strongest = static_cast<std::int64_t>(i);
+  }
+  return strongest;
+}
+
+float largest_weight(const Item& item) {
+  float largest = 0;
+  for (const float weight : item.weights) {
+    if (std::isfinite(weight) && weight > largest) largest = weight;
+  }
+  return largest;
+}
+
+}  // namespace attend::view
