@@ -34,8 +34,8 @@ std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t previous) {
   std::size_t i = 0;
   for (; i + slices <= bytes.size(); i += slices) {
     sum ^= at(i) | at(i + 1) << 8 | at(i + 2) << 16 | at(i + 3) << 24;
-    sum = tables[7][sum & 0xff] ^ tables[6][sum >> 8 & 0xff] ^ tables[5][sum >> 16 & 0xff] ^ tables[4][sum >> 24] ^
-          tables[3][at(i + 4)] ^ tables[2][at(i + 5)] ^ tables[1][at(i + 6)] ^ tables[0][at(i + 7)];
+    sum = tables[7][sum & 0xff] ^ tables[6][sum >> 8 & 0xff] ^ tables[5][sum >> 16 & 0xff] ^ tables[4][sum >> 24] ^ tables[3][at(i + 4)] ^
+          tables[2][at(i + 5)] ^ tables[1][at(i + 6)] ^ tables[0][at(i + 7)];
   }
   for (; i < bytes.size(); ++i) sum = (sum >> 8) ^ tables[0][(sum ^ at(i)) & 0xff];
   return ~sum;

@@ -169,9 +169,7 @@ std::string shortest(double value) {
   return text;
 }
 
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string quoted(const std::string& text) { return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
 
 // Writes a tree; `indent` spaces a level over several lines, or everything in one line where it is 0.
 class Writer {

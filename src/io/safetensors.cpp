@@ -21,7 +21,7 @@ static_assert(std::endian::native == std::endian::little, "the container is litt
 constexpr std::size_t length_size = 8;               // bytes that hold the header's length
 constexpr std::size_t longest_header = 100'000'000;  // the format's own limit
 constexpr std::size_t alignment = 8;
-constexpr std::size_t longest_quotation = 100;       // of a name, in a message
+constexpr std::size_t longest_quotation = 100;  // of a name, in a message
 constexpr std::string_view metadata_name = "__metadata__";
 constexpr const char* format_key = "attend.format";
 constexpr const char* data_sum_key = "attend.crc32c";
@@ -107,8 +107,10 @@ class Reader {
     for (std::size_t i = length_size; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes_[i]);
     const std::size_t rest = bytes_.size() - length_size;
     if (length > rest)
-      fail(format("is truncated, or not a safetensors file: its header should have {} bytes, but only {} follow", std::to_string(length), rest));
-    if (length > longest_header) fail(format("is not a safetensors file: its header has {} bytes, at most {} are allowed", length, longest_header));
+      fail(format("is truncated, or not a safetensors file: its header should have {} bytes, but only {} follow", std::to_string(length),
+                  rest));
+    if (length > longest_header)
+      fail(format("is not a safetensors file: its header has {} bytes, at most {} are allowed", length, longest_header));
     header_ = bytes_.substr(length_size, length);
     data_ = bytes_.substr(length_size + length);
   }
@@ -148,7 +150,8 @@ class Reader {
 
   void check_sum(const char* part, const std::string& expected, const std::string& got) const {
     if (expected == got) return;
-    fail(format("was altered or truncated: the sum of its {} is {}, expected {}: fetch or write it again", part, got, quoted_name(expected)));
+    fail(format("was altered or truncated: the sum of its {} is {}, expected {}: fetch or write it again", part, got,
+                quoted_name(expected)));
   }
 
   void read_tensor(const std::string& name, const Value& entry) {
@@ -182,7 +185,8 @@ class Reader {
       if (value == Value(row.name)) return row.type;
       known += (known.empty() ? "" : ", ") + std::string(row.name);
     }
-    fail(format("tensor {}: expected a dtype of {}, got {}", quoted_name(name), known, value.is_text() ? quoted_name(value.as_text()) : value.kind()));
+    fail(format("tensor {}: expected a dtype of {}, got {}", quoted_name(name), known,
+                value.is_text() ? quoted_name(value.as_text()) : value.kind()));
   }
 
   std::vector<std::int64_t> integers(const std::string& name, const Value& entry, const char* key) const {
@@ -201,8 +205,8 @@ class Reader {
     std::size_t covered = 0;
     for (const Range& range : ranges_) {
       if (range.begin != covered)
-        fail(format("tensor {} begins at byte {} of the data, expected {}: tensors must neither overlap nor leave holes", quoted_name(range.name),
-                    range.begin, covered));
+        fail(format("tensor {} begins at byte {} of the data, expected {}: tensors must neither overlap nor leave holes",
+                    quoted_name(range.name), range.begin, covered));
       covered = range.end;
     }
     if (covered != data_.size()) fail(format("has {} bytes of data, its tensors need {}", data_.size(), covered));
@@ -244,11 +248,10 @@ std::string header_text(const std::vector<const NamedTensor*>& order, const std:
     entry.set("dtype", name_of(tensor.type));
     entry.set("shape", Value::List(tensor.shape.begin(), tensor.shape.end()));
     entry.set("data_offsets", Value::List{begin, end});
-    header += "," + to_json(name) + ":" + to_json(entry);
+    header.append(",").append(to_json(name)).append(":").append(to_json(entry));
     begin = end;
   }
-  header += "}";
-  header.append((alignment - header.size() % alignment) % alignment, ' ');
+  header.append("}").append((alignment - header.size() % alignment) % alignment, ' ');
   return header;
 }
 

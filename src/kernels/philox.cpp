@@ -20,7 +20,7 @@ constexpr std::int64_t words_per_counter = 4;
 
 // What the columns of a row have in common.
 struct DropoutRow {
-  std::uint32_t key0, key1;
+  std::uint64_t keys0[philox_rounds], keys1[philox_rounds];  // of each round, as wide as a lane: read with no conversion
   std::uint32_t batch, head, row;
   std::uint32_t threshold;  // words below it are dropped
   double multiplier;        // of what is kept
@@ -48,7 +48,7 @@ HWY_INLINE Words product(Words words, std::uint32_t multiplier) {
 #endif
 }
 
-HWY_INLINE Words random_bits(Words product, Words word, std::uint32_t key) {
+HWY_INLINE Words random_bits(Words product, Words word, std::uint64_t key) {
   return hn::Xor(hn::Xor(hn::ShiftRight<32>(product), word), hn::Set(Lanes(), key));
 }
 
@@ -73,13 +73,12 @@ HWY_INLINE void store_multipliers(const DropoutRow& row, std::uint64_t first_cou
   Words word0 = hn::Set(lanes, row.batch);
   Words word1 = hn::Set(lanes, row.head);
   Words word2 = hn::Set(lanes, row.row);
-  Words word3 = hn::Iota(lanes, first_counter);
-  std::uint32_t key0 = row.key0, key1 = row.key1;
-  for (int i = 0; i < philox_rounds; ++i, key0 += philox_step0, key1 += philox_step1) {
+  Words word3 = hn::Add(hn::Set(lanes, first_counter), hn::Iota(lanes, 0));  // Iota with a variable goes through memory and waits for it
+  for (int i = 0; i < philox_rounds; ++i) {
     const Words product0 = product(word0, philox_multiplier0);
     const Words product1 = product(word2, philox_multiplier1);
-    word0 = random_bits(product1, word1, key0);
-    word2 = random_bits(product0, word3, key1);
+    word0 = random_bits(product1, word1, row.keys0[i]);
+    word2 = random_bits(product0, word3, row.keys1[i]);
     word1 = product1;
     word3 = product0;
   }
@@ -129,8 +128,10 @@ HWY_EXPORT(write_double_multipliers);
 constexpr double word_values = 4294967296.0;  // 2^32
 
 DropoutRow row_of(std::uint64_t seed, double probability, std::uint32_t batch, std::uint32_t head, std::uint32_t row) {
-  const auto low = static_cast<std::uint32_t>(seed), high = static_cast<std::uint32_t>(seed >> 32);
-  return {low, high, batch, head, row, static_cast<std::uint32_t>(probability * word_values), 1.0 / (1.0 - probability)};
+  DropoutRow result = {{}, {}, batch, head, row, static_cast<std::uint32_t>(probability * word_values), 1.0 / (1.0 - probability)};
+  auto key0 = static_cast<std::uint32_t>(seed), key1 = static_cast<std::uint32_t>(seed >> 32);
+  for (int i = 0; i < philox_rounds; ++i, key0 += philox_step0, key1 += philox_step1) result.keys0[i] = key0, result.keys1[i] = key1;
+  return result;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011), and the dropout of attention weights
-// that it decides: counter-based, so that path, threads, padding and order of evaluation don't matter (semantics, rule 16).
+// Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011), and the dropout of attention
+// weights that it decides: counter-based, so that path, threads, padding and order of evaluation don't matter (semantics, rule 16).
 #pragma once
 
 #include <array>

@@ -118,7 +118,8 @@ TEST_F(AtomicFileTest, WithoutCommitTheOldFileStays) {
 
 TEST_F(AtomicFileTest, FullDiskLeavesTheOldFile) {
   write_file(file, "old");
-  EXPECT_EQ(refused_on_full_disk(4096, file.string() + ": cannot be written: File too large", [&] { write_file(file, std::string(100'000, 'x')); }),
+  EXPECT_EQ(refused_on_full_disk(4096, file.string() + ": cannot be written: File too large",
+                                 [&] { write_file(file, std::string(100'000, 'x')); }),
             0);
   EXPECT_EQ(read_file(file), "old");
   EXPECT_THAT(names(), ElementsAre("a.txt"));
@@ -152,7 +153,8 @@ TEST_F(AtomicFileTest, KeepsPermissionsAndLinks) {
 TEST_F(AtomicFileTest, WritesToADeviceInsteadOfReplacingIt) {
   write_file("/dev/null", "x");
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
-  EXPECT_THAT([] { write_file("/dev/full", "x"); }, ThrowsMessage<SystemError>(StrEq("/dev/full: cannot be written: No space left on device")));
+  EXPECT_THAT([] { write_file("/dev/full", "x"); },
+              ThrowsMessage<SystemError>(StrEq("/dev/full: cannot be written: No space left on device")));
   EXPECT_TRUE(fs::is_character_file("/dev/full"));
 }
 
@@ -186,7 +188,9 @@ TEST_F(AppendLine, RefusesWhatIsNotOneLineOrCannotBeWritten) {
 
 TEST_F(AppendLine, FullDiskLeavesNoHalfLine) {
   append_line(file, std::string(1000, 'a'));
-  EXPECT_EQ(refused_on_full_disk(2000, file.string() + ": cannot be written: File too large", [&] { append_line(file, std::string(2000, 'b')); }), 0);
+  EXPECT_EQ(
+      refused_on_full_disk(2000, file.string() + ": cannot be written: File too large", [&] { append_line(file, std::string(2000, 'b')); }),
+      0);
   EXPECT_EQ(read_file(file), std::string(1000, 'a') + "\n");
 }
 
@@ -225,13 +229,13 @@ TEST_F(RemoveStalePartialFiles, RemovesOnlyThoseOfDeadProcesses) {
   ::waitpid(dead, nullptr, 0);
   const std::string stale = ".partial-" + std::to_string(dead);
   const std::string own = "c.partial-" + std::to_string(::getpid());
-  for (const std::string& name : {"a" + stale, "b" + stale + "x", own, std::string("d.partial-"), std::string("e.partial-0"), std::string("f.partial--1"),
-                                  std::string("g.partial-99999999999999999999"), std::string("h.txt")})
+  for (const std::string& name : {"a" + stale, "b" + stale + "x", own, std::string("d.partial-"), std::string("e.partial-0"),
+                                  std::string("f.partial--1"), std::string("g.partial-99999999999999999999"), std::string("h.txt")})
     write_file(folder / name, "x");
   fs::create_directory(folder / ("i" + stale));
   remove_stale_partial_files(folder);
-  EXPECT_THAT(names(), ElementsAre("b" + stale + "x", own, "d.partial-", "e.partial-0", "f.partial--1", "g.partial-99999999999999999999", "h.txt",
-                                   "i" + stale));
+  EXPECT_THAT(names(), ElementsAre("b" + stale + "x", own, "d.partial-", "e.partial-0", "f.partial--1", "g.partial-99999999999999999999",
+                                   "h.txt", "i" + stale));
 }
 
 TEST_F(RemoveStalePartialFiles, MissingFolderHasNone) {

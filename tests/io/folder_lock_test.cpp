@@ -22,11 +22,14 @@ using testing::ThrowsMessage;
 
 class FolderLockTest : public testing::Test {
  protected:
-  FolderLockTest() : folder(fs::path(testing::TempDir()) / ("attend_lock_test_" + std::to_string(::getpid()))) { fs::create_directories(folder); }
+  FolderLockTest() : folder(fs::path(testing::TempDir()) / ("attend_lock_test_" + std::to_string(::getpid()))) {
+    fs::create_directories(folder);
+  }
   ~FolderLockTest() override { fs::remove_all(folder); }
 
   std::string taken_by(pid_t process) const {
-    return folder.string() + ": another process (" + std::to_string(process) + ") is writing here; wait until it ends, or choose another folder";
+    return folder.string() + ": another process (" + std::to_string(process) +
+           ") is writing here; wait until it ends, or choose another folder";
   }
 
   const fs::path folder;

@@ -133,10 +133,11 @@ TEST_F(WriteSafetensors, GivesTheBytesOfTheFormat) {
   bytes.replace(digits, 8, "00000000");
   const std::string data("\0\0\xc0\x3f\0\0\0\xc0\1\0\1", 11);
   const std::string data_sum = format("{:08x}", crc32c(std::as_bytes(std::span(data))));
-  std::string header = "{\"__metadata__\":{\"attend.crc32c\":\"" + data_sum +
-                       "\",\"attend.format\":\"1\",\"attend.header_crc32c\":\"00000000\",\"attend.record\":\"{\\\"a\\\": \\\"b\\\"}\",\"k\":\"v\"},"
-                       "\"weight\":{\"dtype\":\"F32\",\"shape\":[2,1],\"data_offsets\":[0,8]},"
-                       "\"mask\":{\"dtype\":\"BOOL\",\"shape\":[3],\"data_offsets\":[8,11]}}";
+  std::string header =
+      "{\"__metadata__\":{\"attend.crc32c\":\"" + data_sum +
+      "\",\"attend.format\":\"1\",\"attend.header_crc32c\":\"00000000\",\"attend.record\":\"{\\\"a\\\": \\\"b\\\"}\",\"k\":\"v\"},"
+      "\"weight\":{\"dtype\":\"F32\",\"shape\":[2,1],\"data_offsets\":[0,8]},"
+      "\"mask\":{\"dtype\":\"BOOL\",\"shape\":[3],\"data_offsets\":[8,11]}}";
   while (header.size() % 8) header += ' ';
   EXPECT_EQ(header_sum, format("{:08x}", crc32c(std::as_bytes(std::span(header)))));
   std::string length;
@@ -236,7 +237,8 @@ TEST_F(ReadSafetensors, NamesWhatIsMissing) {
 
 TEST_F(ReadSafetensors, ReadsFilesOfOtherPrograms) {
   // Spaces behind the header, entries out of order, members of no meaning to us, no metadata.
-  put_parts(R"({"b": {"shape": [2], "data_offsets": [3, 5], "dtype": "U8", "more": null}, "a": {"dtype": "I8", "shape": [3, 1], "data_offsets": [0, 3]}}   )",
+  put_parts(R"({"b": {"shape": [2], "data_offsets": [3, 5], "dtype": "U8", "more": null}, )"
+            R"("a": {"dtype": "I8", "shape": [3, 1], "data_offsets": [0, 3]}}   )",
             "\1\2\3\4\5");
   const SafetensorsFile result = read();
   EXPECT_THAT(elements<std::uint8_t>(result.tensor("b")), ElementsAre(4, 5));
@@ -249,9 +251,11 @@ TEST_F(ReadSafetensors, ReadsFilesOfOtherPrograms) {
 }
 
 TEST_F(ReadSafetensors, RefusesAnotherFormatOfOurs) {
-  EXPECT_THAT(refusal_of(R"({"__metadata__":{"attend.format":"2"}})"), HasSubstr("has format 2; this version of attend reads formats up to 1"));
+  EXPECT_THAT(refusal_of(R"({"__metadata__":{"attend.format":"2"}})"),
+              HasSubstr("has format 2; this version of attend reads formats up to 1"));
   for (const char* number : {"", "x", "0", "-1", "1.0", "1 ", "99999999999999999999"})
-    EXPECT_THAT(refusal_of("{\"__metadata__\":{\"attend.format\":\"" + std::string(number) + "\"}}"), HasSubstr("a whole number from 1")) << number;
+    EXPECT_THAT(refusal_of("{\"__metadata__\":{\"attend.format\":\"" + std::string(number) + "\"}}"), HasSubstr("a whole number from 1"))
+        << number;
 }
 
 TEST_F(ReadSafetensors, OurMetadataAreAllThereOrNone) {
@@ -285,8 +289,10 @@ TEST_F(ReadHostileSafetensors, HeaderLengths) {
 }
 
 TEST_F(ReadHostileSafetensors, Headers) {
-  for (const char* header : {"[]", "1", "null", "\"x\"", " {}", "x"}) EXPECT_THAT(refusal_of(header), HasSubstr("its header is no JSON table")) << header;
-  for (const char* header : {"{", "{}}", "{\"a\":}", "{\"\xff\":1}"}) EXPECT_THAT(refusal_of(header), StartsWith("header:1: not valid JSON")) << header;
+  for (const char* header : {"[]", "1", "null", "\"x\"", " {}", "x"})
+    EXPECT_THAT(refusal_of(header), HasSubstr("its header is no JSON table")) << header;
+  for (const char* header : {"{", "{}}", "{\"a\":}", "{\"\xff\":1}"})
+    EXPECT_THAT(refusal_of(header), StartsWith("header:1: not valid JSON")) << header;
   EXPECT_THAT(refusal_of(std::string_view("{}\0", 3)), HasSubstr("a zero byte"));
   EXPECT_THAT(refusal_of("{\"a\":" + std::string(1'000'000, '[')), HasSubstr("at most 200"));
   EXPECT_THAT(refusal_of("{\"a\":1}"), HasSubstr("tensor \"a\": expected a table, got an integer"));
@@ -311,7 +317,8 @@ TEST_F(ReadHostileSafetensors, TypesAndShapes) {
   for (const char* dtype : {"\"F8_E4M3\"", "\"f32\"", "\"\"", "1", "null", "[]"})
     EXPECT_THAT(refusal_of(tensor_entry(dtype, "[1]", "[0,1]"), "x"), HasSubstr("expected a dtype of BOOL, U8")) << dtype;
   for (const char* shape : {"1", "null", "[-1]", "[1.0]", "[\"1\"]", "{}", "[[1]]", "[null]"})
-    EXPECT_THAT(refusal_of(tensor_entry("\"U8\"", shape, "[0,1]"), "x"), HasSubstr("expected shape that is a list of integers from 0")) << shape;
+    EXPECT_THAT(refusal_of(tensor_entry("\"U8\"", shape, "[0,1]"), "x"), HasSubstr("expected shape that is a list of integers from 0"))
+        << shape;
   EXPECT_THAT(refusal_of(tensor_entry("\"U8\"", "[9223372036854775808]", "[0,1]"), "x"), HasSubstr("expected an integer between"));
   for (const char* shape : {"[9223372036854775807,2]", "[4294967296,4294967296]", "[4294967296,4294967296,0]", "[0,9223372036854775807,2]"})
     EXPECT_THAT(refusal_of(tensor_entry("\"U8\"", shape, "[0,0]")), HasSubstr("its shape is too large")) << shape;
@@ -327,7 +334,8 @@ TEST_F(ReadHostileSafetensors, Offsets) {
   EXPECT_THAT(refusal_of(tensor_entry("\"U8\"", "[1]", "[1,2]"), "xy"), HasSubstr("neither overlap nor leave holes"));
   EXPECT_THAT(refusal_of(tensor_entry("\"U8\"", "[1]", "[0,1]"), "xy"), HasSubstr("has 2 bytes of data, its tensors need 1"));
   const auto two = [](const std::string& first, const std::string& second) {
-    return "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":" + first + "},\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":" + second + "}}";
+    return "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":" + first +
+           "},\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":" + second + "}}";
   };
   EXPECT_EQ(refusal_of(two("[0,2]", "[2,4]"), "wxyz"), "nothing: it was accepted");
   EXPECT_EQ(refusal_of(two("[2,4]", "[0,2]"), "wxyz"), "nothing: it was accepted");
@@ -340,8 +348,7 @@ TEST_F(ReadHostileSafetensors, Offsets) {
 
 TEST_F(ReadHostileSafetensors, VeryManyTensorsTakeNoQuadraticTime) {
   std::string header = "{";
-  for (int i = 0; i < 100'000; ++i)
-    header += "\"" + std::to_string(i) + "\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[" + std::to_string(i) + "," + std::to_string(i + 1) + "]},";
+  for (int i = 0; i < 100'000; ++i) header += format(R"("{}":{{"dtype":"U8","shape":[1],"data_offsets":[{},{}]}},)", i, i, i + 1);
   header.back() = '}';
   put_parts(header, std::string(100'000, 'x'));
   EXPECT_EQ(read().tensors().size(), 100'000u);

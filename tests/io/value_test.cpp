@@ -85,8 +85,7 @@ TEST(Value, SetPathRefusesWhatIsNoTable) {
   Value root;
   root.set_path("seed", 1);
   EXPECT_THAT([&] { root.set_path("seed.deeper", 2); },
-              ThrowsMessage<InvalidArgument>(
-                  StrEq("\"seed.deeper\" cannot be set: expected a table before \"deeper\", got an integer")));
+              ThrowsMessage<InvalidArgument>(StrEq("\"seed.deeper\" cannot be set: expected a table before \"deeper\", got an integer")));
   for (const char* path : {"", ".", "a.", ".a", "a..b"}) EXPECT_THROW(root.set_path(path, 2), InvalidArgument) << path;
   EXPECT_EQ(root.as_table().size(), 1u);
 }

@@ -8,7 +8,8 @@
 namespace attend::io {
 
 // Holds FOLDER/.lock (flock) while it lives; the system releases it when the process ends, however it ends. SystemError
-// "FOLDER: another process (PID) is writing here; …" where it is taken. A child made by fork() shares the lock until it calls exec or ends.
+// "FOLDER: another process (PID) is writing here; …" where it is taken. A child made by fork() shares the lock until it calls exec or
+// ends.
 class ATTEND_API FolderLock {
  public:
   explicit FolderLock(const std::filesystem::path& folder);

@@ -1,4 +1,5 @@
-// The safetensors container: named tensors and text metadata in one file (format: 8 bytes little-endian header length, a JSON header, the data).
+// The safetensors container: named tensors and text metadata in one file (8 bytes of header length, little-endian; a JSON header; the
+// data).
 #pragma once
 
 #include <cstddef>
