@@ -11,6 +11,7 @@ AttentionResult additive(const Tensor& query, const Tensor& key, const Tensor& v
   check_shape(where, "query", query, {{"B"}, {"H"}, {"Lq"}, {"A"}});
   check_shape(where, "key", key, {{"B", query.size(0)}, {"H", query.size(1)}, {"Lk"}, {"A", query.size(3)}});
   check_shape(where, "weight", weight, {{"A", query.size(3)}});
+  check_floating(where, "query", query);
   check_matches(where, "weight", weight, "query", query);
   // half types are computed in float32, which read() sees to for all but the weight
   const auto score = [&weight](const Tensor& q, const Tensor& k) { return additive_score(q, k, weight.to(q.scalar_type())); };

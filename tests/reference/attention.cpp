@@ -9,7 +9,7 @@
 namespace attend::reference {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 bool all_finite(const double* numbers, std::int64_t count) {
   return std::all_of(numbers, numbers + count, [](double number) { return std::isfinite(number); });
@@ -93,8 +93,8 @@ void Row::run(double* weights, double* context) const {
     good_weights = good_weights && all_finite(keys + j * sizes.Dk, sizes.Dk) && std::isfinite(bias(j));
     good_values = good_values && all_finite(values + j * sizes.Dv, sizes.Dv);
   }
-  std::fill(weights, weights + sizes.Lk, good_weights ? 0 : nan);
-  std::fill(context, context + sizes.Dv, good_weights && good_values ? 0 : nan);
+  std::fill(weights, weights + sizes.Lk, good_weights ? 0 : not_a_number);
+  std::fill(context, context + sizes.Dv, good_weights && good_values ? 0 : not_a_number);
   if (!good_weights) return;
 
   double largest = -std::numeric_limits<double>::infinity(), sum = 0;

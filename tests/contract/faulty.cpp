@@ -1,0 +1,267 @@
+#include "tests/contract/faulty.h"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "attend/base/error.h"
+#include "attend/core/shapes.h"
+
+namespace attend::contract {
+namespace {
+
+constexpr auto copy_name = "attend::contract::dot_product";
+constexpr double nan_number = std::numeric_limits<double>::quiet_NaN(), minus_infinity = -std::numeric_limits<double>::infinity();
+
+bool is_half_tensor(const Tensor& tensor) { return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16; }
+
+// A softmax whose backward pass runs on plain numbers: right once, silently constant when differentiated again.
+struct FirstOrderSoftmax : torch::autograd::Function<FirstOrderSoftmax> {
+  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& scores) {
+    const Tensor weights = scores.softmax(-1);
+    context->save_for_backward({weights});
+    return weights;
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
+    const Tensor weights = context->get_saved_variables()[0].detach(), gradient = gradients[0].detach();
+    return {weights * (gradient - (weights * gradient).sum(-1, true))};
+  }
+};
+
+// The copy: one call of the mechanism with one fault.
+class FaultyCall {
+ public:
+  FaultyCall(Fault fault, const Setup& setup, const Call& call) : fault_(fault), setup_(setup), call_(call) {}
+  AttentionResult run();
+
+ private:
+  bool has(Fault fault) const { return fault_ == fault; }
+  void check() const;
+  void check_sizes() const;
+  void read_inputs();
+  void read_mask();
+  Tensor band_keep(const Mask::Part& part) const;
+  void clean();
+  Tensor seen(const Tensor& bad) const;
+  Tensor scores() const;
+  Tensor weights(Tensor scores) const;
+  Tensor multipliers(const Tensor& weights) const;
+  Tensor rounded(const Tensor& tensor) const;
+  Tensor per_query_head(const Tensor& tensor) const;
+
+  Fault fault_;
+  const Setup& setup_;
+  Call call_;
+  Tensor query_, key_, value_;
+  Tensor keep_, bias_;  // [B, H, Lq, Lk]
+  Tensor bad_weights_, bad_context_;
+};
+
+void FaultyCall::check_sizes() const {
+  check_shape(copy_name, "query", call_.query, {{"B"}, {"Hq"}, {"Lq"}, {"Dk"}});
+  check_shape(copy_name, "key", call_.key, {{"B", call_.query.size(0)}, {"Hkv"}, {"Lk"}, {"Dk", call_.query.size(3)}});
+  check_shape(copy_name, "value", call_.value, {{"B", call_.query.size(0)}, {"Hkv", call_.key.size(1)}, {"Lk", call_.key.size(2)}, {"Dv"}});
+  if (call_.query.size(1) % call_.key.size(1) != 0)
+    throw InvalidArgument(
+        format("{}: expected Hq to be a multiple of Hkv, got Hq = {} and Hkv = {}", copy_name, call_.query.size(1), call_.key.size(1)));
+  if (has(Fault::empty_batch_refused) && call_.query.size(0) == 0) throw InvalidArgument("the batch is empty");
+}
+
+void FaultyCall::check() const {
+  try {
+    check_sizes();
+  } catch (const InvalidArgument& error) {
+    if (has(Fault::wrong_exception)) throw std::runtime_error(error.what());
+    throw;
+  }
+  check_floating(copy_name, "query", call_.query);
+  check_matches(copy_name, "key", call_.key, "query", call_.query);
+  check_matches(copy_name, "value", call_.value, "query", call_.query);
+  if (!(setup_.dropout >= 0 && setup_.dropout <= 1)) throw InvalidArgument(format("{}: expected dropout from 0 to 1", copy_name));
+  if (!(setup_.soft_cap >= 0)) throw InvalidArgument(format("{}: expected soft_cap ≥ 0", copy_name));
+  if (setup_.scale && !std::isfinite(*setup_.scale)) throw InvalidArgument(format("{}: expected a finite scale", copy_name));
+  if (setup_.path == Path::fused) throw NotSupported(format("{}: path \"fused\" is impossible: this is a copy", copy_name));
+}
+
+void FaultyCall::read_inputs() {
+  const auto read = [&](const Tensor& tensor) {
+    const Tensor given = has(Fault::strides_ignored) && !tensor.requires_grad()
+                             ? tensor.as_strided(tensor.sizes(), at::empty(tensor.sizes()).strides())
+                             : tensor;
+    return is_half_tensor(tensor) ? given.to(at::kFloat) : given;
+  };
+  query_ = read(call_.query), key_ = read(call_.key), value_ = read(call_.value);
+}
+
+Tensor FaultyCall::band_keep(const Mask::Part& part) const {
+  const std::int64_t Lq = query_.size(2), Lk = key_.size(2);
+  std::int64_t shift = part.align == Align::lower_right ? Lk - Lq : 0;
+  if (has(Fault::upper_left_alignment) || (has(Fault::cache_offset_forgotten) && Lk > Lq)) shift = 0;
+  const Tensor at = at::arange(Lq, at::kLong).unsqueeze(1) + shift, key = at::arange(Lk, at::kLong).unsqueeze(0);
+  Tensor keep = at::ones({Lq, Lk}, at::kBool);
+  if (part.left) keep = keep & (key >= at - *part.left);
+  if (part.right) keep = keep & (key <= at + *part.right + (has(Fault::band_off_by_one) && part.left ? 1 : 0));
+  return keep;
+}
+
+void FaultyCall::read_mask() {
+  const std::int64_t B = query_.size(0), H = query_.size(1), Lq = query_.size(2), Lk = key_.size(2);
+  call_.mask.tensors(copy_name, {B, H, Lq, Lk}, query_);  // for its checks
+  keep_ = at::ones({B, H, Lq, Lk}, at::kBool);
+  bias_ = at::zeros({B, H, Lq, Lk}, query_.options());
+  for (const Mask::Part& part : call_.mask.parts()) {
+    if (part.kind == Mask::Part::Kind::keep) keep_ = keep_ & (has(Fault::mask_polarity) ? part.tensor.logical_not() : part.tensor);
+    if (part.kind == Mask::Part::Kind::band) keep_ = keep_ & band_keep(part);
+    if (part.kind == Mask::Part::Kind::bias) bias_ = bias_ + part.tensor.to(query_.scalar_type());
+    if (part.kind != Mask::Part::Kind::lengths) continue;
+    Tensor lengths = part.tensor.view({B, 1, 1, 1}) + (has(Fault::length_off_by_one) ? 1 : 0);
+    if (has(Fault::padding_has_weight) && B > 0) lengths = lengths.narrow(0, 0, 1);
+    keep_ = keep_ & (at::arange(Lk, at::kLong).view({1, 1, 1, Lk}) < lengths);
+  }
+  keep_ = keep_ & (bias_ != minus_infinity);
+  bias_ = bias_.masked_fill(bias_ == minus_infinity, 0);
+}
+
+Tensor FaultyCall::per_query_head(const Tensor& tensor) const {
+  const std::int64_t heads = query_.size(1), groups = heads / tensor.size(1);
+  return has(Fault::head_modulo) ? tensor.repeat({1, groups, 1, 1}) : tensor.repeat_interleave(groups, 1);
+}
+
+Tensor FaultyCall::seen(const Tensor& bad) const { return (bad & keep_).any(-1, true); }
+
+// Takes out what isn't finite, remembering the rows that see it.
+void FaultyCall::clean() {
+  const auto finite = [](const Tensor& tensor) { return at::isfinite(tensor.detach()).all(-1, true); };  // [B, H, L, 1]
+  const Tensor bad_query = finite(query_).logical_not(), bad_key = finite(key_).logical_not(), bad_value = finite(value_).logical_not();
+  const Tensor bad_bias = at::isfinite(bias_.detach()).logical_not();
+  bad_weights_ = seen(bad_bias) | seen(per_query_head(bad_key).transpose(2, 3)) | (bad_query & keep_.any(-1, true));
+  bad_context_ = bad_weights_ | seen(per_query_head(bad_value).transpose(2, 3));
+  if (has(Fault::zero_times_nan)) return;
+  if (!has(Fault::query_nan_in_gradients)) query_ = query_.masked_fill(bad_query, 0);
+  key_ = key_.masked_fill(bad_key, 0);
+  value_ = value_.masked_fill(bad_value, 0);
+  bias_ = bias_.masked_fill(bad_bias, 0);
+}
+
+Tensor FaultyCall::rounded(const Tensor& tensor) const {
+  return has(Fault::half_accumulation) && is_half_tensor(call_.query) ? tensor.to(call_.query.scalar_type()).to(at::kFloat) : tensor;
+}
+
+Tensor FaultyCall::scores() const {
+  const auto width = static_cast<double>(std::max<std::int64_t>(query_.size(3), 1));
+  double scale = setup_.scale.value_or(1 / std::sqrt(width));
+  if (has(Fault::wrong_scale)) scale = setup_.scale.value_or(1 / width);
+  if (has(Fault::scale_by_value_width)) scale = setup_.scale.value_or(1 / std::sqrt(static_cast<double>(value_.size(3))));
+  const auto capped = [&](const Tensor& scores) {
+    return setup_.soft_cap > 0 && !has(Fault::soft_cap_forgotten) ? (scores / setup_.soft_cap).tanh() * setup_.soft_cap : scores;
+  };
+  const Tensor products = rounded(at::matmul(query_, per_query_head(key_).transpose(2, 3)));
+  if (has(Fault::bias_before_scale)) return capped((products + bias_) * scale);
+  if (has(Fault::soft_cap_after_bias)) return capped(products * scale + bias_);
+  return rounded(capped(rounded(products * scale)) + bias_);
+}
+
+Tensor FaultyCall::weights(Tensor scores) const {
+  const Tensor hidden = keep_.logical_not(), empty = hidden.all(-1, true);
+  if (has(Fault::large_negative_mask)) return scores.masked_fill(hidden, -1e9).softmax(-1);
+  if (has(Fault::empty_row_nan)) return scores.masked_fill(hidden, minus_infinity).softmax(-1);
+  scores = scores.masked_fill(hidden, minus_infinity).masked_fill(empty, 0);
+  Tensor result;
+  if (has(Fault::first_order_only)) {
+    result = FirstOrderSoftmax::apply(scores);
+  } else if (has(Fault::no_maximum_subtracted)) {
+    result = scores.exp() / scores.exp().sum(-1, true);
+  } else {
+    result = scores.softmax(-1);
+  }
+  if (has(Fault::weights_without_gradient)) result = result.detach();
+  return rounded(has(Fault::empty_row_uniform) ? result : result.masked_fill(empty, 0));
+}
+
+Tensor FaultyCall::multipliers(const Tensor& weights) const {
+  const double p = setup_.dropout;
+  if (has(Fault::library_dropout)) return at::dropout(at::ones_like(weights), p, true);
+  if (has(Fault::two_seeds)) addressing::draw_dropout_seed(call_.generator);
+  std::int64_t seed = addressing::draw_dropout_seed(call_.generator);
+  static std::int64_t clock = 0;
+  if (has(Fault::clock_seed)) seed += ++clock;
+  if (has(Fault::dropout_by_flat_index))
+    return addressing::dropout_multipliers({1, 1, 1, weights.numel()}, p, seed, weights).view(weights.sizes());
+  const Tensor result = addressing::dropout_multipliers(weights.sizes(), p, seed, weights, call_.origin);
+  return has(Fault::dropout_not_rescaled) ? result * (1 - p) : result;
+}
+
+AttentionResult FaultyCall::run() {
+  check();
+  read_inputs();
+  read_mask();
+  clean();
+  Tensor weights = this->weights(scores());
+  Tensor used = setup_.dropout > 0 ? weights * multipliers(weights) : weights;
+  Tensor context = rounded(at::matmul(used, per_query_head(value_)));
+  if (has(Fault::nan_row_cuts_gradients) && bad_context_.any().item<bool>()) context = context.detach();
+  context = context.masked_fill(bad_context_, nan_number);
+  if (has(Fault::weights_after_dropout)) weights = used;
+  if (has(Fault::heads_averaged)) weights = weights.mean(1, true).expand_as(weights);
+  if (has(Fault::weights_change_context) && call_.return_weights) context = context.to(at::kBFloat16).to(context.scalar_type());
+  if (has(Fault::heads_inside)) context = context.transpose(1, 2);
+  const at::ScalarType type = call_.query.scalar_type();
+  return {context.to(type), call_.return_weights ? weights.masked_fill(bad_weights_, nan_number).to(type) : Tensor()};
+}
+
+}  // namespace
+
+const std::vector<FaultName>& faults() {
+#define ATTEND_FAULT(name) \
+  { Fault::name, #name }
+  static const std::vector<FaultName> table = {
+      ATTEND_FAULT(upper_left_alignment),
+      ATTEND_FAULT(cache_offset_forgotten),
+      ATTEND_FAULT(mask_polarity),
+      ATTEND_FAULT(band_off_by_one),
+      ATTEND_FAULT(length_off_by_one),
+      ATTEND_FAULT(bias_before_scale),
+      ATTEND_FAULT(soft_cap_after_bias),
+      ATTEND_FAULT(soft_cap_forgotten),
+      ATTEND_FAULT(wrong_scale),
+      ATTEND_FAULT(scale_by_value_width),
+      ATTEND_FAULT(empty_row_uniform),
+      ATTEND_FAULT(empty_row_nan),
+      ATTEND_FAULT(large_negative_mask),
+      ATTEND_FAULT(zero_times_nan),
+      ATTEND_FAULT(query_nan_in_gradients),
+      ATTEND_FAULT(nan_row_cuts_gradients),
+      ATTEND_FAULT(padding_has_weight),
+      ATTEND_FAULT(weights_after_dropout),
+      ATTEND_FAULT(heads_averaged),
+      ATTEND_FAULT(weights_change_context),
+      ATTEND_FAULT(head_modulo),
+      ATTEND_FAULT(first_order_only),
+      ATTEND_FAULT(weights_without_gradient),
+      ATTEND_FAULT(half_accumulation),
+      ATTEND_FAULT(no_maximum_subtracted),
+      ATTEND_FAULT(clock_seed),
+      ATTEND_FAULT(library_dropout),
+      ATTEND_FAULT(dropout_not_rescaled),
+      ATTEND_FAULT(dropout_by_flat_index),
+      ATTEND_FAULT(two_seeds),
+      ATTEND_FAULT(strides_ignored),
+      ATTEND_FAULT(wrong_exception),
+      ATTEND_FAULT(empty_batch_refused),
+      ATTEND_FAULT(heads_inside),
+  };
+#undef ATTEND_FAULT
+  return table;
+}
+
+Mechanism faulty_mechanism(Fault fault) {
+  const auto make = [fault](const Setup& setup) -> Instance {
+    const double scale = setup.scale.value_or(1 / std::sqrt(static_cast<double>(setup.Dq)));
+    return {[fault, setup](const Call& call) { return FaultyCall(fault, setup, call).run(); },
+            {},
+            [setup, scale](const std::vector<Numbers>&) { return reference::dot(setup.Dq, scale); }};
+  };
+  return {"copy", copy_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", {.grouped_heads = true, .scale = true}, make};
+}
+
+}  // namespace attend::contract

@@ -1,0 +1,56 @@
+// Dot-product attention written once more for the tests, with faults that can be planted: the suite must notice each of them.
+#pragma once
+
+#include <string_view>
+
+#include "tests/contract/mechanism.h"
+
+namespace attend::contract {
+
+enum class Fault {
+  none,
+  upper_left_alignment,    // causal and band always start at the upper left
+  cache_offset_forgotten,  // the same, but only where there are more keys than queries
+  mask_polarity,           // true hides
+  band_off_by_one,         // one key more on the right
+  length_off_by_one,       // the key at the length is seen
+  bias_before_scale,
+  soft_cap_after_bias,
+  soft_cap_forgotten,
+  wrong_scale,           // 1/Dk
+  scale_by_value_width,  // 1/√Dv
+  empty_row_uniform,
+  empty_row_nan,
+  large_negative_mask,     // scores of −1e9 and a softmax over all keys, renormalised
+  zero_times_nan,          // masked values are multiplied by 0
+  query_nan_in_gradients,  // the row of a NaN query is overwritten, but its gradient runs on
+  nan_row_cuts_gradients,  // a NaN row cuts the gradient of all rows
+  padding_has_weight,      // lengths are read for the first row of the batch only
+  weights_after_dropout,
+  heads_averaged,
+  weights_change_context,  // asking for weights takes a less exact way
+  head_modulo,             // head h reads key head h mod Hkv
+  first_order_only,        // a backward pass that can't be differentiated
+  weights_without_gradient,
+  half_accumulation,      // every step rounded to the half type
+  no_maximum_subtracted,  // exp() of the scores themselves
+  clock_seed,             // dropout differs from run to run
+  library_dropout,        // at::dropout
+  dropout_not_rescaled,
+  dropout_by_flat_index,  // the place in the tensor decides, so padding does
+  two_seeds,
+  strides_ignored,
+  wrong_exception,
+  empty_batch_refused,
+  heads_inside,  // returns [B, Lq, H, D]
+};
+
+struct FaultName {
+  Fault fault;
+  std::string_view name;
+};
+const std::vector<FaultName>& faults();  // all but none
+
+Mechanism faulty_mechanism(Fault fault);
+
+}  // namespace attend::contract

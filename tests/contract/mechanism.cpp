@@ -1,0 +1,146 @@
+#include "tests/contract/mechanism.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <cmath>
+
+#include "attend/addressing/additive.h"
+#include "attend/addressing/attention.h"
+#include "attend/addressing/dot_product.h"
+#include "attend/addressing/scores/general.h"
+
+namespace attend::contract {
+namespace {
+
+using addressing::Score;
+
+constexpr auto general_name = "attend::addressing::read(general)";
+constexpr std::int64_t hidden_width = 4;  // of the module's additive score
+
+addressing::ReadOptions read_options(const Setup& setup, const Call& call) {
+  addressing::ReadOptions options;
+  options.soft_cap = setup.soft_cap;
+  options.dropout = setup.dropout;
+  options.generator = call.generator;
+  options.dropout_origin = call.origin;
+  options.return_weights = call.return_weights;
+  options.path = setup.path;
+  return options;
+}
+
+Tensor random_parameter(at::IntArrayRef sizes, std::uint64_t seed, at::ScalarType type) {
+  return at::randn(sizes, at::detail::createCPUGenerator(seed), at::kDouble).to(type);
+}
+
+Instance make_dot_product(const Setup& setup) {
+  const auto run = [setup](const Call& call) {
+    return addressing::dot_product(call.query, call.key, call.value, call.mask, {.scale = setup.scale, .read = read_options(setup, call)});
+  };
+  const double scale = setup.scale.value_or(1 / std::sqrt(static_cast<double>(setup.Dq)));
+  return {run, {}, [setup, scale](const std::vector<Numbers>&) { return reference::dot(setup.Dq, scale); }};
+}
+
+Instance make_general(const Setup& setup) {
+  const Tensor weight = random_parameter({setup.Dq, setup.Dk}, 5, scalar_type(setup.type));
+  const auto run = [setup, weight](const Call& call) {
+    const auto score = [&](const Tensor& query, const Tensor& key) {
+      return addressing::general_score(query, key, weight.to(query.scalar_type()));
+    };
+    return addressing::read(general_name, call.query, call.key, call.value, score, call.mask, read_options(setup, call));
+  };
+  return {run, {weight}, [setup](const std::vector<Numbers>& parameters) { return reference::general(parameters[0], setup.Dq, setup.Dk); }};
+}
+
+Instance make_additive(const Setup& setup) {
+  const Tensor weight = random_parameter({setup.Dq}, 6, scalar_type(setup.type)) * 2;
+  const auto run = [setup, weight](const Call& call) {
+    return addressing::additive(call.query, call.key, call.value, weight, call.mask, read_options(setup, call));
+  };
+  return {run, {weight}, [](const std::vector<Numbers>& parameters) { return reference::additive(parameters[0]); }};
+}
+
+// The module draws from the default generator, which is given the call's state for as long as it runs.
+class DefaultGeneratorGuard {
+ public:
+  explicit DefaultGeneratorGuard(std::optional<at::Generator> generator) : generator_(std::move(generator)) {
+    if (generator_) default_.set_state(generator_->get_state());
+  }
+  ~DefaultGeneratorGuard() {
+    if (generator_) generator_->set_state(default_.get_state());
+  }
+
+ private:
+  std::optional<at::Generator> generator_;
+  at::Generator default_ = at::detail::getDefaultCPUGenerator();
+};
+
+AttentionResult run_module(addressing::Attention& module, const Call& call) {
+  const DefaultGeneratorGuard guard(call.generator);
+  if (call.query.dim() != 4) return module->forward(call.query, call.key, call.value, call.mask, call.return_weights);
+  AttentionResult result =
+      module->forward(call.query.squeeze(1), call.key.squeeze(1), call.value.squeeze(1), call.mask, call.return_weights);
+  return {result.context.unsqueeze(1), result.weights};
+}
+
+reference::PairScore module_score(const Setup& setup, Score score, const std::vector<Numbers>& parameters) {
+  switch (score) {
+    case Score::dot:
+      return reference::dot(setup.Dq, 1);
+    case Score::scaled_dot:
+      return reference::dot(setup.Dq, 1 / std::sqrt(static_cast<double>(setup.Dq)));
+    case Score::general:
+      return reference::general(parameters[0], setup.Dq, setup.Dk);
+    case Score::additive:
+      return reference::projected_additive(parameters[0], parameters[1], parameters[2], parameters[3]);
+  }
+  return {};
+}
+
+std::function<Instance(const Setup&)> make_module(Score score) {
+  return [score](const Setup& setup) -> Instance {
+    addressing::Attention module(
+        setup.Dq, setup.Dk,
+        addressing::AttentionOptions{.score = score, .hidden = hidden_width, .dropout = setup.dropout, .path = setup.path});
+    const at::ScalarType type = setup.type == Type::float64 ? at::kDouble : at::kFloat;
+    module->to(type);
+    module->train(setup.dropout > 0);
+    std::vector<Tensor> parameters = module->parameters();
+    const torch::NoGradGuard no_gradient;
+    for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].copy_(random_parameter(parameters[i].sizes(), 7 + i, type));
+    return {[module](const Call& call) mutable { return run_module(module, call); }, parameters,
+            [setup, score](const std::vector<Numbers>& numbers) { return module_score(setup, score, numbers); }};
+  };
+}
+
+Mechanism module_line(const std::string& name, Score score, bool different_widths) {
+  return {name,
+          "attend::addressing::Attention",
+          "[B, Lq, Eq]",
+          "[B, Lk, Ek]",
+          "[B, Lk, Ev]",
+          {.several_heads = false, .different_widths = different_widths, .soft_cap = false, .origin = false, .module = true},
+          make_module(score)};
+}
+
+}  // namespace
+
+const std::vector<Mechanism>& mechanisms() {
+  static const std::vector<Mechanism> table = {
+      {"dot-product",
+       "attend::addressing::dot_product",
+       "[B, Hq, Lq, Dk]",
+       "[B, Hkv, Lk, Dk]",
+       "[B, Hkv, Lk, Dv]",
+       {.grouped_heads = true, .scale = true},
+       make_dot_product},
+      {"general", general_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", {.different_widths = true}, make_general},
+      {"additive", "attend::addressing::additive", "[B, H, Lq, A]", "[B, H, Lk, A]", "[B, Hkv, Lk, Dv]", {}, make_additive},
+      module_line("attention:dot", Score::dot, false),
+      module_line("attention:scaled-dot", Score::scaled_dot, false),
+      module_line("attention:general", Score::general, true),
+      module_line("attention:additive", Score::additive, true),
+  };
+  return table;
+}
+
+}  // namespace attend::contract

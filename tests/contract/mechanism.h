@@ -1,0 +1,60 @@
+// The mechanisms that the contract is checked on, each brought to one form of call. A new one joins by a line in mechanisms().
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attend/addressing/dropout.h"
+#include "attend/core/libtorch.h"
+#include "attend/core/mask.h"
+#include "attend/core/result.h"
+#include "tests/reference/attention.h"
+#include "tests/reference/tensors.h"
+
+namespace attend::contract {
+
+using reference::Type;
+
+// What a mechanism is made with.
+struct Setup {
+  Type type = Type::float64;
+  Path path = Path::automatic;
+  std::int64_t Dq = 1, Dk = 1;
+  std::optional<double> scale = {};
+  double soft_cap = 0, dropout = 0;
+};
+
+// One call. Tensors are [B, H, L, D] whatever the mechanism takes.
+struct Call {
+  Tensor query, key, value;
+  Mask mask = {};
+  bool return_weights = true;
+  std::optional<at::Generator> generator = {};  // for dropout; it advances as the mechanism draws
+  addressing::DropoutOrigin origin = {};
+};
+
+using Numbers = std::vector<double>;
+
+struct Instance {
+  std::function<AttentionResult(const Call&)> run;
+  std::vector<Tensor> parameters = {};
+  // The same score for the reference, from the parameters' numbers.
+  std::function<reference::PairScore(const std::vector<Numbers>&)> score;
+};
+
+struct Mechanism {
+  std::string name;
+  std::string where;                             // the function that its messages name
+  std::string query_axes, key_axes, value_axes;  // as its messages write them
+  struct Features {
+    bool several_heads = true, grouped_heads = false, different_widths = false, soft_cap = true, scale = false, origin = true;
+    bool module = false;  // takes [B, L, E]
+  } has;
+  std::function<Instance(const Setup&)> make;
+};
+
+const std::vector<Mechanism>& mechanisms();
+
+}  // namespace attend::contract
