@@ -25,7 +25,7 @@ void run(const ViewArguments& arguments) {
   const view::Record record = view::read_record(arguments.file);
   const view::Example& example = chosen_example(record, arguments);
   view::PictureOptions options;
-  options.dark = arguments.dark;
+  options.background = arguments.dark ? view::Background::dark : view::Background::light;
   const std::filesystem::path out = arguments.out;
   if (out.extension() == ".svg")
     view::write_svg(out, example, example.items.front(), options);

@@ -75,9 +75,10 @@ struct SentencePiece::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  void check_id(int id) const {
+  int checked(std::int64_t id) const {
     const int size = functions().size(model);
     if (id < 0 || id >= size) throw InvalidArgument(format("SentencePiece: expected an id from 0 to {}, got {}", size - 1, id));
+    return static_cast<int>(id);
   }
 
   subwords::Model* const model;
@@ -89,7 +90,7 @@ void SentencePiece::train(const std::vector<std::string>& sentences, const Sente
   const SpecialPieces special;
   const std::vector<std::pair<const char*, std::string>> named = {
       {"vocab_size", std::to_string(options.vocabulary_size)},
-      {"model_type", options.model == PieceModel::unigram ? "unigram" : "bpe"},
+      {"model_type", std::string(name_of(options.model))},
       {"character_coverage", format("{}", options.character_coverage)},
       {"byte_fallback", options.byte_fallback ? "true" : "false"},
       {"pad_id", std::to_string(special.padding)},
@@ -118,10 +119,10 @@ SentencePiece SentencePiece::load(const std::filesystem::path& file) {
   return SentencePiece(std::make_shared<const Impl>(model));
 }
 
-std::vector<int> SentencePiece::encode(std::string_view text) const {
-  std::vector<int> ids;
+std::vector<std::int64_t> SentencePiece::encode(std::string_view text) const {
+  std::vector<std::int64_t> ids;
   std::string error;
-  const subwords::IdReceiver receive_ids = {&ids, [](void* to, int id) { static_cast<std::vector<int>*>(to)->push_back(id); }};
+  const subwords::IdReceiver receive_ids = {&ids, [](void* to, int id) { static_cast<std::vector<std::int64_t>*>(to)->push_back(id); }};
   if (!functions().encode(impl_->model, text.data(), text.size(), receive_ids, receiver(error)))
     throw InvalidArgument("SentencePiece: the text can't be encoded: " + error);
   return ids;
@@ -129,29 +130,29 @@ std::vector<int> SentencePiece::encode(std::string_view text) const {
 
 std::vector<std::string> SentencePiece::encode_as_pieces(std::string_view text) const {
   std::vector<std::string> pieces;
-  for (const int id : encode(text)) pieces.push_back(piece(id));
+  for (const std::int64_t id : encode(text)) pieces.push_back(piece(id));
   return pieces;
 }
 
-std::string SentencePiece::decode(const std::vector<int>& ids) const {
-  for (const int id : ids) impl_->check_id(id);
+std::string SentencePiece::decode(const std::vector<std::int64_t>& ids) const {
+  std::vector<int> checked;
+  for (const std::int64_t id : ids) checked.push_back(impl_->checked(id));
   std::string text, error;
-  if (!functions().decode(impl_->model, ids.data(), ids.size(), receiver(text), receiver(error)))
+  if (!functions().decode(impl_->model, checked.data(), checked.size(), receiver(text), receiver(error)))
     throw InvalidArgument("SentencePiece: the ids can't be decoded: " + error);
   return text;
 }
 
-int SentencePiece::size() const { return functions().size(impl_->model); }
+std::int64_t SentencePiece::size() const { return functions().size(impl_->model); }
 
-std::string SentencePiece::piece(int id) const {
-  impl_->check_id(id);
+std::string SentencePiece::piece(std::int64_t id) const {
   std::string text, error;
-  if (!functions().piece(impl_->model, id, receiver(text), receiver(error))) throw InvalidArgument("SentencePiece: no such piece: " + error);
+  if (!functions().piece(impl_->model, impl_->checked(id), receiver(text), receiver(error))) throw InvalidArgument("SentencePiece: no such piece: " + error);
   return text;
 }
 
 SpecialPieces SentencePiece::special_pieces() const {
-  const auto id = [this](int which) { return functions().special_id(impl_->model, which); };
+  const auto id = [this](int which) -> std::int64_t { return functions().special_id(impl_->model, which); };
   return {.padding = id(0), .unknown = id(1), .begin = id(2), .end = id(3)};
 }
 

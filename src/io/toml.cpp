@@ -1,9 +1,16 @@
 #include "attend/io/toml.h"
 
-// Header-only, so that nothing else has to link the library for the sake of this one source.
+namespace attend::io {
+[[noreturn]] static void fail_assertion();
+}
+
+// Header-only, so that nothing else has to link the library for the sake of this one source, and its assertions can be caught: malformed
+// texts break them (`a = [}` in 3.3), which would end the program, or without them be undefined.
 #undef TOML_HEADER_ONLY
 #undef TOML_SHARED_LIB
+#undef NDEBUG
 #define TOML_HEADER_ONLY 1
+#define TOML_ASSERT(condition) ((condition) ? void() : attend::io::fail_assertion())
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -19,6 +26,14 @@
 #include "attend/io/json.h"
 
 namespace attend::io {
+namespace {
+
+struct AssertionFailed {};
+
+}  // namespace
+
+static void fail_assertion() { throw AssertionFailed(); }
+
 namespace {
 
 constexpr std::size_t deepest = 200;
@@ -197,6 +212,25 @@ void write_table(const Value::Table& table, const std::string& path, std::string
   }
 }
 
+bool breaks_assertion(std::string_view text) {
+  try {
+    (void)toml::parse(text);
+  } catch (const toml::parse_error&) {
+  } catch (const AssertionFailed&) {
+    return true;
+  }
+  return false;
+}
+
+// The first line with which the text breaks an assertion, which doesn't say where it is: by halving, as more lines don't mend it.
+std::size_t line_of_assertion(std::string_view text) {
+  std::vector<std::size_t> ends;  // of the lines
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n', end + 1)) ends.push_back(end);
+  const auto broken = [&](std::size_t end) { return breaks_assertion(text.substr(0, end)); };
+  const auto first = std::ranges::partition_point(ends, [&](std::size_t end) { return !broken(end); });
+  return static_cast<std::size_t>(first - ends.begin()) + 1;
+}
+
 void clear_lines(Value& value) {
   value.set_line(0);
   if (value.is_list())
@@ -213,6 +247,9 @@ Value parse_toml(std::string_view text, const std::string& name) {
     return convert(toml::parse(text, name));
   } catch (const toml::parse_error& error) {
     throw InvalidData(format("{}:{}: not valid TOML: {}", name, error.source().begin.line, error.description()));
+  } catch (const AssertionFailed&) {
+    throw InvalidData(
+        format("{}:{}: not valid TOML: expected a value, or the bracket that closes the list", name, line_of_assertion(text)));
   }
 }
 

@@ -32,11 +32,11 @@ Luong::Luong(std::int64_t source_vocabulary, std::int64_t target_vocabulary, Luo
   target_embedding_ = register_module("target_embedding", Embedding(target_vocabulary, options.embedding));
   encoder_ = register_module("encoder",
                              layers::Recurrent(options.embedding, options.hidden,
-                                               layers::RecurrentOptions{options.cell, options.layers, /*bidirectional=*/true, options.dropout}));
+                                               layers::RecurrentOptions{options.cell, options.layers, /*bidirectional=*/true, options.dropout, Path::automatic}));
   first_state_ = register_module("first_state", Linear(memory, hidden));
   if (options.cell == layers::Cell::lstm) first_cell_ = register_module("first_cell", Linear(memory, hidden));
   decoder_ = register_module("decoder", layers::Recurrent(decoder_input, hidden,
-                                                          layers::RecurrentOptions{options.cell, options.layers, false, options.dropout}));
+                                                          layers::RecurrentOptions{options.cell, options.layers, false, options.dropout, Path::automatic}));
   attention_ = register_module("attention", addressing::Attention(hidden, memory, options.attention));
   combine_ = register_module("combine", Linear(LinearOptions(memory + hidden, hidden).bias(false)));
   output_ = register_module("output", Linear(hidden, target_vocabulary));

@@ -79,6 +79,7 @@ std::optional<std::int64_t> strongest_column(std::span<const float> row) {
     if (std::isnan(row[i])) continue;
     if (!strongest || row[i] > row[static_cast<std::size_t>(*strongest)]) strongest = static_cast<std::int64_t>(i);
   }
+  if (strongest && row[static_cast<std::size_t>(*strongest)] == 0) return std::nullopt;
   return strongest;
 }
 

@@ -577,11 +577,12 @@ void write_svg(const std::filesystem::path& file, const Example& example, const 
 void write_png(const std::filesystem::path& file, const Example& example, const Item& item, const PictureOptions& options) {
   check_picture_options(options);
   const TextShaper shaper(options.font);
-  const PictureLayout layout = lay_out_picture(example, item, options, shaper);
+  PictureLayout layout = lay_out_picture(example, item, options, shaper);
   const double scale = std::min({options.pixels_per_point, side_most / layout.page_width, side_most / layout.page_height,
                                  std::sqrt(pixels_most / (layout.page_width * layout.page_height))});
   const int width = std::max(1, static_cast<int>(layout.page_width * scale));
   const int height = std::max(1, static_cast<int>(layout.page_height * scale));
+  layout.options.pixels_per_point = scale;
   const CairoSurface surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24, width, height));
   const CairoContext context(cairo_create(surface.get()));
   cairo_scale(context.get(), scale, scale);

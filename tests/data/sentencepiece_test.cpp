@@ -73,7 +73,7 @@ TEST_F(SentencePieceTest, TextComesBackFromItsPieces) {
     const SentencePiece pieces = trained({.vocabulary_size = 50, .model = model});
     EXPECT_EQ(pieces.size(), 50);
     for (const std::string& sentence : sentences()) {
-      const std::vector<int> ids = pieces.encode(sentence);
+      const std::vector<std::int64_t> ids = pieces.encode(sentence);
       EXPECT_THAT(ids, Not(IsEmpty()));
       EXPECT_LT(ids.size(), sentence.size());  // pieces are longer than characters
       EXPECT_THAT(ids, Each(testing::AllOf(testing::Gt(3), testing::Lt(50))));

@@ -66,6 +66,12 @@ TEST(ParseToml, RefusesMalformedTextWithItsLine) {
   EXPECT_THROW(parse_recipe(std::string_view("a = 1\n\0b = 2", 12)), InvalidData);
 }
 
+TEST(ParseToml, RefusesTextsThatBreakAssertionsOfTheParser) {
+  EXPECT_THAT([] { parse_recipe("a = 1\nb = [\n1,\n}\nc = 1\n"); }, ThrowsMessage<InvalidData>(StartsWith("a.toml:4: not valid TOML: ")));
+  EXPECT_THAT([] { parse_recipe("a = [}"); }, ThrowsMessage<InvalidData>(StartsWith("a.toml:1: not valid TOML: ")));
+  EXPECT_EQ(parse_toml_value("[}"), Value("[}"));
+}
+
 std::string repeated(const std::string& text, int times) {
   std::string all;
   for (int i = 0; i < times; ++i) all += text;

@@ -83,6 +83,7 @@ TEST(StrongestColumn, IsTheFirstOfEqualsAndNeverNan) {
   EXPECT_EQ(strongest_column({}), std::nullopt);
   EXPECT_EQ(strongest_column(std::vector<float>{nan_weight, nan_weight}), std::nullopt);
   EXPECT_EQ(strongest_column(std::vector<float>{nan_weight, 0.2f, 0.4f, 0.4f}), 2);
+  EXPECT_EQ(strongest_column(std::vector<float>{0, 0, nan_weight}), std::nullopt);
   EXPECT_EQ(strongest_column(std::vector<float>{-2, -1, -3}), 1);
 }
 

@@ -151,6 +151,11 @@ TEST(HeatMapText, NanIsShownAndNeverTheLargest) {
   EXPECT_THAT(heat_map_text(example, item, {.colour = true}), HasSubstr("    ??\x1B[0m"));
 }
 
+TEST(HeatMapText, ARowThatAttendsToNothingHasNoMark) {
+  const Example example{"1", {"a", "b"}, {"x", "y"}, {}};
+  EXPECT_THAT(heat_map_text(example, alignment(1, example, {0, 0, 0, 1})), HasSubstr("x │     ·     ·│\ny │     · █◂100│\n"));
+}
+
 TEST(HeatMapText, NumbersBeyondThreeColumnsAreCutToSigns) {
   const Example example{"1", {"a", "b", "c", "d"}, {"x"}, {}};
   const float infinity = std::numeric_limits<float>::infinity();

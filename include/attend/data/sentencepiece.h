@@ -3,34 +3,56 @@
 // SentencePiece itself is in the module attend/attend_sentencepiece.so beside this library, which is opened at the first use.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attend/base/api.h"
+#include "attend/core/options.h"
 
-namespace attend::data {
+namespace attend {
+namespace data {
 
+// How pieces are found.
 enum class PieceModel {
-  unigram,            // unigram language model (Kudo 2018)
-  byte_pair_encoding  // Sennrich et al. 2016
+  unigram,             // unigram language model (Kudo 2018)
+  byte_pair_encoding,  // Sennrich et al. 2016
 };
+
+}  // namespace data
+
+template <>
+struct EnumNames<data::PieceModel> {
+  static constexpr EnumName<data::PieceModel> values[] = {{data::PieceModel::unigram, "unigram"}, {data::PieceModel::byte_pair_encoding, "bpe"}};
+};
+
+namespace data {
 
 struct SentencePieceOptions {
-  int vocabulary_size = 8000;                // pieces, the four special ones included
-  PieceModel model = PieceModel::unigram;    // how pieces are found
-  double character_coverage = 1.0;           // share of the text's characters that get a piece; 0.9995 for Chinese or Japanese
-  bool byte_fallback = false;                // unknown characters become pieces of bytes (256 of the vocabulary) instead of `unknown`
+  std::int64_t vocabulary_size = 8000;
+  PieceModel model = PieceModel::unigram;
+  double character_coverage = 1.0;
+  bool byte_fallback = false;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor("vocabulary_size", self.vocabulary_size, "number of pieces, the four special ones included");
+    visitor("model", self.model, "how pieces are found");
+    visitor("character_coverage", self.character_coverage, "share of the text's characters that get a piece; 0.9995 suits Chinese and Japanese");
+    visitor("byte_fallback", self.byte_fallback, "cut unknown characters into bytes, which are 256 of the pieces");
+  }
 };
 
-// Ids of the pieces that stand for no text; -1 where a model (of somebody else) has none. Models trained here have 0, 1, 2, 3.
+// Ids of the pieces that stand for no text, as in a Vocabulary; -1 where a model made by other tools has none.
 struct SpecialPieces {
-  int padding = 0;
-  int unknown = 1;
-  int begin = 2;
-  int end = 3;
+  std::int64_t padding = 0;
+  std::int64_t unknown = 1;
+  std::int64_t begin = 2;
+  std::int64_t end = 3;
 };
 
 // A trained model. Copies share it; its functions may be called from several threads.
@@ -45,16 +67,16 @@ class ATTEND_API SentencePiece {
   static SentencePiece load(const std::filesystem::path& file);
 
   // The ids of the pieces of `text` (UTF-8), without begin and end.
-  std::vector<int> encode(std::string_view text) const;
+  std::vector<std::int64_t> encode(std::string_view text) const;
   // The same as texts; a space is written as U+2581.
   std::vector<std::string> encode_as_pieces(std::string_view text) const;
   // The text of `ids`; special pieces give none, except unknown (" ⁇ "). InvalidArgument where an id is out of range.
-  std::string decode(const std::vector<int>& ids) const;
+  std::string decode(const std::vector<std::int64_t>& ids) const;
 
   // Number of pieces.
-  int size() const;
+  std::int64_t size() const;
   // The piece with this id. InvalidArgument where it is out of range.
-  std::string piece(int id) const;
+  std::string piece(std::int64_t id) const;
   SpecialPieces special_pieces() const;
 
  private:
@@ -63,4 +85,5 @@ class ATTEND_API SentencePiece {
   std::shared_ptr<const Impl> impl_;
 };
 
-}  // namespace attend::data
+}  // namespace data
+}  // namespace attend

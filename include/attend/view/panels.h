@@ -42,7 +42,8 @@ ATTEND_API bool is_blank_token(std::string_view token);
 // begins with, lest it joins what is left of it.
 ATTEND_API std::string printable_token(std::string_view token);
 
-// Where the largest weight of a row lies, the first of equals; nothing where all are NaN or there is none.
+// Where the largest weight of a row lies, the first of equals; nothing where it is 0 (the row attended to nothing), all are NaN or there is
+// none.
 ATTEND_API std::optional<std::int64_t> strongest_column(std::span<const float> row);
 
 // The largest weight of the item that is a finite number; 0 where there is none.

@@ -19,11 +19,11 @@ struct PictureOptions {
   double label_length = 130;        // that a token may take before it is elided, at least 20
   double full_scale = 1;            // the weight that has the strongest colour; 0: the largest of the item
   bool numbers = false;             // writes each weight into its cell, where cells are large enough
-  double pixels_per_point = 2;      // PNG only, from 0.5 to 8; less where more than 64 million pixels would come out
+  double pixels_per_point = 2;      // PNG only, from 0.5 to 8; less where there would be more than 64 million pixels
 };
 
-// The map of one item: rows are target tokens, columns source tokens (for other kinds: the last two axes), a panel for each head, a bar that
-// explains the colours. NaN has a colour of its own. Tokens are shaped by Pango, with any script and direction for which a font is
+// The map of one item: rows are target tokens, columns source tokens (for other kinds: the last two axes), a panel for each head, a bar
+// that explains the colours. NaN has a colour of its own. Tokens are shaped by Pango, in any script and direction for which a font is
 // installed; where there are too many for all labels, each k-th is written. Text becomes outlines, so that the picture looks the same where
 // the fonts are missing. Maps of more than 10,000 cells are embedded as an image. The file appears whole or not at all; the same input,
 // fonts and library versions give the same bytes.
