@@ -66,7 +66,11 @@ void add_predict(CLI::App& app, Arguments& arguments) {
   command->add_flag("--json", given->json, "One JSON object a line");
   command->add_flag("--alignments", given->alignments, "Append ||| and source-target pairs, as 0-0 1-2");
   command->add_option("--record", given->record, "Write where the model looked to this .attn file");
-  command->callback([&arguments, given] { arguments.command = *given; });
+  command->callback([&arguments, given] {
+    if (given->beam > 0 && given->n_best > given->beam)
+      throw CLI::ValidationError("--n-best", "needs a --beam of at least as many hypotheses");
+    arguments.command = *given;
+  });
 }
 
 void add_show(CLI::App& app, Arguments& arguments) {

@@ -26,8 +26,8 @@ sed -n '/^```cpp$/,/^```$/{/^```/d;p}' "$source/README.md" | cmp -s "$source/exa
 while IFS=: read -r page link; do
   target=$(dirname "$page")/${link%%#*}
   [ -e "$target" ] || refuse "${page#"$source"/}: links to $link, which is not there"
-done < <(cd "$source" && git ls-files --cached --others --exclude-standard '*.md' | sed "s|^|$source/|" |
-  xargs grep -oE '\]\([^)#:]+(#[^)]*)?\)' /dev/null | sed -E 's/:\]\(([^)]*)\)$/:\1/')
+done < <(find "$source" \( -name build -o -name quickstart -o -name runs -o -name .git \) -prune -o -name '*.md' -print0 |
+  xargs -0 grep -oE '\]\([^)#:]+(#[^)]*)?\)' /dev/null | sed -E 's/:\]\(([^)]*)\)$/:\1/')
 
 [ $failed = 0 ] && echo "the documents are fresh"
 exit $failed
