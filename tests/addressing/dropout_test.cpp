@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "attend/base/error.h"
 #include "tests/reference/philox.h"
 #include "tests/reference/tensors.h"

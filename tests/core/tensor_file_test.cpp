@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
+
+#include <cmath>
+#include <functional>
 
 #include "attend/base/error.h"
+#include "tests/fixtures/temporary_folder.h"
 
 namespace attend {
 namespace {
@@ -16,19 +19,15 @@ using testing::ThrowsMessage;
 // A folder of its own, and a round trip through a file in it.
 class TensorFile : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "attend-tensors-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::filesystem::path file() const { return folder_.path() / "file"; }
 
   Tensor through_a_file(const Tensor& tensor) const {
-    save_tensors(folder_ / "one", {{"x", tensor}}, {});
-    return tensor_of(io::SafetensorsFile::read(folder_ / "one").tensor("x"));
+    save_tensors(file(), {{"x", tensor}}, {});
+    return tensor_of(io::SafetensorsFile::read(file()).tensor("x"));
   }
 
-  std::filesystem::path folder_;
+ private:
+  fixtures::TemporaryFolder folder_;
 };
 
 void expect_same(const Tensor& got, const Tensor& wanted) {
@@ -68,27 +67,27 @@ TEST_F(TensorFile, WritesNonContiguousTensorsInTheirLogicalOrder) {
 
 TEST_F(TensorFile, WritesParametersWithTheirMetadata) {
   const Tensor parameter = torch::ones({2}).set_requires_grad(true);
-  save_tensors(folder_ / "file", {{"a.weight", parameter}, {"b", at::zeros({1})}}, {{"step", "7"}});
-  const io::SafetensorsFile file = io::SafetensorsFile::read(folder_ / "file");
-  EXPECT_EQ(file.meta("step"), "7");
-  EXPECT_EQ(file.tensors().size(), 2u);
-  EXPECT_FALSE(tensor_of(file.tensor("a.weight")).requires_grad());
+  save_tensors(file(), {{"a.weight", parameter}, {"b", at::zeros({1})}}, {{"step", "7"}});
+  const io::SafetensorsFile read = io::SafetensorsFile::read(file());
+  EXPECT_EQ(read.meta("step"), "7");
+  EXPECT_EQ(read.tensors().size(), 2u);
+  EXPECT_FALSE(tensor_of(read.tensor("a.weight")).requires_grad());
 }
 
 TEST_F(TensorFile, WhatIsReadIsACopy) {
-  save_tensors(folder_ / "file", {{"x", at::ones({2})}}, {});
-  const io::SafetensorsFile file = io::SafetensorsFile::read(folder_ / "file");
-  tensor_of(file.tensor("x")).fill_(5);
-  EXPECT_EQ(tensor_of(file.tensor("x")).sum().item<double>(), 2);
+  save_tensors(file(), {{"x", at::ones({2})}}, {});
+  const io::SafetensorsFile read = io::SafetensorsFile::read(file());
+  tensor_of(read.tensor("x")).fill_(5);
+  EXPECT_EQ(tensor_of(read.tensor("x")).sum().item<double>(), 2);
 }
 
 TEST_F(TensorFile, RefusesTypesThatTheContainerLacks) {
   EXPECT_THAT(
       [&] {
-        save_tensors(folder_ / "file", {{"x", at::zeros({1}, at::kComplexFloat)}}, {});
+        save_tensors(file(), {{"x", at::zeros({1}, at::kComplexFloat)}}, {});
       },
       ThrowsMessage<NotSupported>(StrEq("attend::save_tensors: the file format has no type for ComplexFloat")));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "file"));
+  EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
 struct Counted : torch::nn::Module {

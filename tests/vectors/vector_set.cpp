@@ -95,6 +95,13 @@ void Tally::run(const std::string& name, const std::function<std::vector<std::st
   for (const std::string& problem : problems) failures.push_back(name + ": " + problem);
 }
 
+void Tally::add(const Tally& part) {
+  cases += part.cases;
+  passed += part.passed;
+  failures.insert(failures.end(), part.failures.begin(), part.failures.end());
+  not_built.insert(not_built.end(), part.not_built.begin(), part.not_built.end());
+}
+
 std::optional<Tally> run_files(const FileSet& set, const std::filesystem::path& vectors) {
   const std::filesystem::path folder = vectors / set.folder;
   if (!std::filesystem::is_directory(folder)) return std::nullopt;

@@ -26,6 +26,8 @@ struct Tally {
 
   // Runs one case: its failures, or what it throws, are noted under `name`.
   void run(const std::string& name, const std::function<std::vector<std::string>()>& check);
+  // Takes over the cases of another part of the same set.
+  void add(const Tally& part);
 };
 
 // Safetensors files of a folder, one case each: those that bear the operator's name in their metadata, or begin with `prefix`.
@@ -66,6 +68,7 @@ class Case {
 
 std::vector<std::string> check_onnx_attention(const io::SafetensorsFile& file);
 std::vector<std::string> check_torch_sdpa(const io::SafetensorsFile& file);
+std::vector<std::string> check_torch_recurrent(const io::SafetensorsFile& file);
 // The cases of small-attention.json. Empty where the file is absent.
 std::optional<Tally> run_small_attention(const std::filesystem::path& vectors);
 

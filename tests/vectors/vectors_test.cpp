@@ -12,6 +12,8 @@ namespace {
 
 const FileSet onnx_attention{"onnx", "test_attention_", "Attention", check_onnx_attention};
 const FileSet torch_sdpa{"torch", "sdpa-", "scaled_dot_product_attention", check_torch_sdpa};
+const FileSet torch_gru{"torch", "bidirectional-gru", "GRU", check_torch_recurrent};
+const FileSet torch_lstm{"torch", "bidirectional-lstm", "LSTM", check_torch_recurrent};
 
 void expect_all(const std::string& set, const std::optional<Tally>& tally) {
   if (!tally) GTEST_SKIP() << set << ": no such vectors in " << vectors_folder();
@@ -20,6 +22,11 @@ void expect_all(const std::string& set, const std::optional<Tally>& tally) {
 
 TEST(Vectors, OnnxAttention) { expect_all("vectors.onnx.attention", run_files(onnx_attention, vectors_folder())); }
 TEST(Vectors, TorchSdpa) { expect_all("vectors.torch.sdpa", run_files(torch_sdpa, vectors_folder())); }
+TEST(Vectors, TorchRecurrent) {
+  std::optional<Tally> tally = run_files(torch_gru, vectors_folder());
+  if (const std::optional<Tally> lstm = run_files(torch_lstm, vectors_folder()); tally && lstm) tally->add(*lstm);
+  expect_all("vectors.torch.recurrent", tally);
+}
 TEST(Vectors, Small) { expect_all("vectors.small", run_small_attention(vectors_folder())); }
 
 // A folder of vectors that a test makes.
