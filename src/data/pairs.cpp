@@ -1,5 +1,6 @@
 #include "attend/data/pairs.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "attend/base/error.h"
@@ -67,9 +68,12 @@ Pairs read_tsv(const std::filesystem::path& file) {
 
 Pairs read_parallel(const std::filesystem::path& source, const std::filesystem::path& target) {
   const std::vector<std::string> sources = lines_of(source), targets = lines_of(target);
-  if (sources.size() != targets.size())
-    throw InvalidData(format("{}: has {} lines, but {} has {}; line n of one must belong to line n of the other", source.string(), sources.size(),
-                             target.string(), targets.size()));
+  if (sources.size() != targets.size()) {
+    const bool more_sources = sources.size() > targets.size();
+    const std::size_t both = std::min(sources.size(), targets.size()), most = std::max(sources.size(), targets.size());
+    throw InvalidData(format("{}:{}: no line goes with this one: the file has {} lines, {} has {}; line n of one must belong to line n of the other",
+                             (more_sources ? source : target).string(), both + 1, most, (more_sources ? target : source).string(), both));
+  }
   Pairs pairs;
   for (std::size_t i = 0; i < sources.size(); ++i)
     add(pairs, format("{}:{}", (is_blank(sources[i]) ? source : target).string(), i + 1), sources[i], targets[i], i + 1);

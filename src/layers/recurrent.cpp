@@ -53,8 +53,11 @@ void RecurrentImpl::pretty_print(std::ostream& stream) const {
 
 // bool [L, B], true at real steps; undefined where no sequence is padded.
 Tensor RecurrentImpl::real_steps(const Tensor& input, const Tensor& lengths) const {
-  if (!lengths.defined() || input.size(0) == 0) return {};
+  if (!lengths.defined()) return {};
   check_shape(recurrent_name, "lengths", lengths, {{"B", input.size(0)}});
+  if (lengths.scalar_type() != at::kLong)
+    throw InvalidArgument(format("{}: expected lengths of type int64, got {}", recurrent_name, at::toString(lengths.scalar_type())));
+  if (input.size(0) == 0) return {};
   const auto least = lengths.min().item<std::int64_t>(), most = lengths.max().item<std::int64_t>();
   if (least < 1 || most > input.size(1))
     throw InvalidArgument(format("{}: expected lengths from 1 to L = {}, got {} to {}", recurrent_name, input.size(1), least, most));
@@ -67,8 +70,16 @@ RecurrentResult RecurrentImpl::forward(const Tensor& input, const Tensor& length
   if (input.size(1) == 0) throw InvalidArgument(format("{}: expected input [B, L, E] with L ≥ 1, got {}", recurrent_name, shape_text(input)));
   const bool lstm = options_.cell == Cell::lstm;
   const std::int64_t batch = input.size(0), states = options_.layers * directions();
-  for (const Tensor& given : {initial.hidden, initial.cell})
-    if (given.defined()) check_shape(recurrent_name, "initial state", given, {{"B", batch}, {"layers", states}, {"H", hidden_size_}});
+  check_matches(recurrent_name, "input", input, "the parameters", weights_.front());
+  const auto check_initial = [&](const char* name, const Tensor& given) {
+    if (!given.defined()) return;
+    check_shape(recurrent_name, name, given, {{"B", batch}, {"layers · directions", states}, {"H", hidden_size_}});
+    check_matches(recurrent_name, name, given, "input", input);
+  };
+  check_initial("initial hidden state", initial.hidden);
+  check_initial("initial cell state", initial.cell);
+  if (initial.cell.defined() && !lstm)
+    throw InvalidArgument(format("{}: expected no initial cell state, which a GRU doesn't have, got {}", recurrent_name, shape_text(initial.cell)));
   const Tensor valid = real_steps(input, lengths);
   const Tensor zeros = at::zeros({batch, hidden_size_}, input.options());
   std::vector<Tensor> last_hidden, last_cell;

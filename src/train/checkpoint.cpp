@@ -1,6 +1,7 @@
 #include "attend/train/checkpoint.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "attend/base/error.h"
 #include "attend/io/file.h"
@@ -18,9 +19,11 @@ io::Value scores_value(const std::map<std::string, double>& scores) {
   return value;
 }
 
+// JSON has no NaN: a score that was none is null.
 std::map<std::string, double> scores_of(const io::Value& value) {
   std::map<std::string, double> scores;
-  for (const auto& [name, score] : value.as_table()) scores[name] = score.as_number();
+  for (const auto& [name, score] : value.as_table())
+    scores[name] = score.is_null() ? std::numeric_limits<double>::quiet_NaN() : score.as_number();
   return scores;
 }
 
@@ -83,8 +86,13 @@ std::vector<std::pair<std::int64_t, std::filesystem::path>> checkpoints_in(const
 
 Checkpoint load(const std::filesystem::path& path) {
   const io::SafetensorsFile file = io::SafetensorsFile::read(path);
+  const std::string& text = file.meta(state_key);
   Checkpoint checkpoint;
-  checkpoint.state = state_of(io::parse_json(file.meta(state_key), path.string()));
+  try {
+    checkpoint.state = state_of(io::parse_json(text, state_key));
+  } catch (const Error& error) {
+    throw InvalidData(format("{}: its metadata \"{}\" is not the state of a run: {}", path.string(), state_key, error.what()));
+  }
   for (const auto& [name, view] : file.tensors()) {
     if (name == "generator")
       checkpoint.generator = tensor_of(view);
@@ -105,10 +113,11 @@ void save_checkpoint(const std::filesystem::path& folder, const Checkpoint& chec
   for (const auto& [name, tensor] : checkpoint.model) tensors["model." + name] = tensor;
   tensors["generator"] = checkpoint.generator;
   save_tensors(folder / format("step-{:08d}.safetensors", checkpoint.state.step), tensors, {{state_key, to_text(checkpoint.state)}});
-  const auto found = checkpoints_in(folder);
-  for (std::size_t i = kept_checkpoints; i < found.size(); ++i) {
+  std::size_t kept = 0;
+  for (const auto& [step, path] : checkpoints_in(folder)) {
+    if (step <= checkpoint.state.step && kept++ < kept_checkpoints) continue;
     std::error_code ignored;
-    std::filesystem::remove(found[i].second, ignored);
+    std::filesystem::remove(path, ignored);
   }
 }
 

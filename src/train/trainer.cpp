@@ -45,6 +45,8 @@ class Run {
       if (!problems.empty()) throw InvalidData("no checkpoint can be read: " + problems.front() + "; train anew in another folder");
       return false;
     }
+    for (const std::string& problem : problems)
+      if (callbacks_.problem) callbacks_.problem(format("{}; going back to the checkpoint of step {}", problem, checkpoint->state.step));
     state_ = checkpoint->state;
     const std::string name = (folder_ / "checkpoints").string();
     load_module_tensors(*training_.model, checkpoint->model, name);
@@ -78,12 +80,10 @@ class Run {
   // What was logged after the checkpoint will be logged again.
   void shorten_metrics() {
     std::error_code error;
-    const auto size = std::filesystem::file_size(metrics_file(), error);
-    if (error || static_cast<std::int64_t>(size) < state_.metrics_bytes) {
-      state_.metrics_bytes = error ? 0 : static_cast<std::int64_t>(size);
-      if (error) io::write_file(metrics_file(), "");
-      return;
-    }
+    if (!std::filesystem::exists(metrics_file())) io::write_file(metrics_file(), "");
+    const auto size = static_cast<std::int64_t>(std::filesystem::file_size(metrics_file()));
+    // lines that the disk lost don't come back; half a line must not be gone on with
+    if (size < state_.metrics_bytes) state_.metrics_bytes = static_cast<std::int64_t>(io::read_file(metrics_file()).rfind('\n') + 1);
     std::filesystem::resize_file(metrics_file(), static_cast<std::uintmax_t>(state_.metrics_bytes), error);
     if (error) throw SystemError(format("{}: cannot be shortened: {}", metrics_file().string(), error.message()));
   }

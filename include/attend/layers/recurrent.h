@@ -56,7 +56,7 @@ class ATTEND_API RecurrentImpl : public torch::nn::Cloneable<RecurrentImpl> {
   void pretty_print(std::ostream& stream) const override;
 
   // input [B, L, E] with L ≥ 1; lengths int64 [B] from 1 to L, undefined where no sequence is padded; `initial` undefined: zeros.
-  // InvalidArgument where a shape or length doesn't fit.
+  // InvalidArgument where a shape, type or length doesn't fit; NotSupported where Path::fused is impossible.
   RecurrentResult forward(const Tensor& input, const Tensor& lengths = {}, const RecurrentState& initial = {});
 
   std::int64_t directions() const { return options_.bidirectional ? 2 : 1; }

@@ -36,7 +36,8 @@ struct Checkpoint {
   Tensor generator;  // of libtorch's default generator on the CPU
 };
 
-// Writes FOLDER/step-N.safetensors atomically and then removes all but the newest two.
+// Writes FOLDER/step-N.safetensors atomically and then removes all but this one and the one before it: older ones, and those of later
+// steps, which were passed over as damaged when the run went back.
 ATTEND_API void save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
 
 // The newest checkpoint of a folder that can be read; what was wrong with newer ones is appended to `problems`. Empty where there is none.

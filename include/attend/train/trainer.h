@@ -56,6 +56,7 @@ struct Training {
 struct Callbacks {
   std::function<void(const Progress&)> progress;  // may be empty
   std::function<bool()> stop;                     // may be empty; true: save a checkpoint and return
+  std::function<void(const std::string&)> problem;  // may be empty; gets what was wrong with a checkpoint that is passed over
 };
 
 struct Outcome {

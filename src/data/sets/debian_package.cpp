@@ -17,16 +17,25 @@ std::filesystem::path make_temporary_folder() {
   return pattern;
 }
 
+io::ProcessResult download(const std::string& name, const std::filesystem::path& folder) {
+  try {
+    return io::run_process({"apt-get", "download", "-q", name}, folder);
+  } catch (const SystemError& error) {
+    throw SystemError(format("Debian package {}: {}; this data set is made from a Debian package: run this on Debian or a system derived from it",
+                             name, error.what()));
+  }
+}
+
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
 
 DebianPackage::DebianPackage(const std::string& name) : name_(name), folder_(make_temporary_folder()) {
   try {
-    const io::ProcessResult download = io::run_process({"apt-get", "download", "-q", name}, folder_);
-    if (download.status != 0)
+    const io::ProcessResult downloaded = download(name, folder_);
+    if (downloaded.status != 0)
       throw SystemError(format("Debian package {}: `apt-get download` failed: {}\nIf the package is unknown, run `apt-get update` as root first.", name,
-                               download.output));
+                               downloaded.output));
     std::filesystem::path archive;
     for (const auto& entry : std::filesystem::directory_iterator(folder_))
       if (entry.path().extension() == ".deb") archive = entry.path();
