@@ -1,7 +1,7 @@
 # Flags and small functions that every target of the project uses.
 
 # Common compile settings. They are the same for every target that shares the precompiled header: GCC rejects one that was made with
-# other flags.
+# other flags. UNSANITIZED: never with sanitizers.
 function(attend_common_settings target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES
@@ -11,7 +11,7 @@ function(attend_common_settings target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     target_compile_options(${target} PRIVATE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
   endif()
-  if(ATTEND_SANITIZE)
+  if(ATTEND_SANITIZE AND NOT UNSANITIZED IN_LIST ARGN)
     # GCC 12 warns falsely of uninitialised variables under sanitizers
     target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
       -Wno-maybe-uninitialized)

@@ -1,13 +1,16 @@
 #include "attend/addressing/dropout.h"
 
+#include <limits>
+
 #include "attend/core/shapes.h"
 #include "kernels/philox.h"
 
 namespace attend::addressing {
 
 std::int64_t draw_dropout_seed(const std::optional<at::Generator>& generator) {
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();  // without it libtorch draws 63 bits
   const Tensor seed = at::empty({}, at::kLong);
-  return (generator ? seed.random_(*generator) : seed.random_()).item<std::int64_t>();
+  return (generator ? seed.random_(least, {}, *generator) : seed.random_(least, {}, {})).item<std::int64_t>();
 }
 
 namespace {

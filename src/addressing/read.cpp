@@ -16,8 +16,7 @@ void check(const char* where, const Tensor& query, const Tensor& key, const Tens
   check_shape(where, "query", query, {{"B"}, {"Hq"}, {"Lq"}, {"Dk"}});
   check_shape(where, "key", key, {{"B", query.size(0)}, {"Hkv"}, {"Lk"}, {"Dk"}});
   check_shape(where, "value", value, {{"B", query.size(0)}, {"Hkv", key.size(1)}, {"Lk", key.size(2)}, {"Dv"}});
-  if (key.size(1) == 0 || query.size(1) % key.size(1) != 0)
-    throw InvalidArgument(format("{}: expected Hq to be a multiple of Hkv, got Hq = {} and Hkv = {}", where, query.size(1), key.size(1)));
+  check_grouped_heads(where, query.size(1), key.size(1));
   check_floating(where, "query", query);
   check_matches(where, "key", key, "query", query);
   check_matches(where, "value", value, "query", query);

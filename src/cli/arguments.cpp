@@ -34,7 +34,7 @@ void add_data(CLI::App& app, Arguments& arguments) {
 void add_train(CLI::App& app, Arguments& arguments) {
   auto given = std::make_shared<TrainArguments>();
   CLI::App* command = add_command(app, "train", "Train a recipe", "attend train B3-cmudict-quickstart --set train.steps=500 --out runs/short");
-  command->add_option("RECIPE", given->recipe, "A recipe's path, or its name in ./recipes or among the installed ones")->required();
+  command->add_option("RECIPE", given->recipe, "A recipe's path, or its name in ./recipes or among the installed ones");
   const auto is_setting = [](const std::string& text) {
     return text.find('=') == std::string::npos ? "expected KEY=VALUE, for example train.steps=500, got " + text : std::string();
   };
@@ -44,7 +44,11 @@ void add_train(CLI::App& app, Arguments& arguments) {
       ->check(CLI::Validator(is_setting, ""));
   command->add_option("--out", given->out, "The run's folder (default: runs/NAME)");
   command->add_flag("--resume", given->resume, "Go on from the folder's last checkpoint");
-  command->callback([&arguments, given] { arguments.command = *given; });
+  command->add_flag("--settings", given->list_settings, "List every setting of a recipe, with its default, and train nothing");
+  command->callback([&arguments, given] {
+    if (given->recipe.empty() && !given->list_settings) throw CLI::RequiredError("RECIPE");
+    arguments.command = *given;
+  });
 }
 
 void add_eval(CLI::App& app, Arguments& arguments) {
@@ -68,7 +72,11 @@ void add_predict(CLI::App& app, Arguments& arguments) {
   command->add_flag("--json", given->json, "One JSON object a line");
   command->add_flag("--alignments", given->alignments, "Append ||| and source-target pairs, as 0-0 1-2");
   command->add_option("--record", given->record, "Write where the model looked to this .attn file");
-  command->callback([&arguments, given] { arguments.command = *given; });
+  command->callback([&arguments, given] {
+    if (given->beam > 0 && given->n_best > given->beam)
+      throw CLI::ValidationError("--n-best", "needs a --beam of at least as many hypotheses");
+    arguments.command = *given;
+  });
 }
 
 void add_show(CLI::App& app, Arguments& arguments) {

@@ -19,7 +19,7 @@ struct DataArguments {
 struct TrainArguments {
   std::string recipe, out;
   std::vector<std::string> settings;
-  bool resume = false;
+  bool resume = false, list_settings = false;
 };
 
 struct EvalArguments {

@@ -61,8 +61,6 @@ class Predicting {
     options_.beam = arguments.beam > 0 ? arguments.beam : std::max(run_.recipe.decode.beam, std::max<std::int64_t>(arguments.n_best, 1));
     options_.n_best = std::max<std::int64_t>(arguments.n_best, 1);
     options_.alignments = arguments.alignments || arguments.json || !arguments.record.empty();
-    if (options_.n_best > options_.beam)
-      throw WrongCall(format("predict: --n-best {} needs a --beam of at least as many, got {}", options_.n_best, options_.beam));
   }
 
   void all() {

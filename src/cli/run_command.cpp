@@ -1,4 +1,5 @@
 // The entry of the module with the commands.
+#include <malloc.h>
 #include <sched.h>
 
 #include <csignal>
@@ -20,10 +21,18 @@ void set_threads(std::int64_t wanted) {
   at::set_num_threads(wanted > 0 ? static_cast<int>(wanted) : cores);
 }
 
+// The tensors of one training step are the size of those of the step before: memory is kept instead of given back to the system and
+// faulted in again, page by page.
+void keep_memory() {
+  mallopt(M_MMAP_THRESHOLD, 512 << 20);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
 int run_command(const Arguments& arguments) {
   try {
     std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error with a message, as a full disk is
     set_threads(arguments.threads);
+    keep_memory();
     std::visit([](const auto& command) { run(command); }, arguments.command);
     flush_output();
     if (is_interrupted()) end_by_signal();

@@ -59,6 +59,10 @@ bool train_with_progress(const tasks::Recipe& recipe, const std::filesystem::pat
 }
 
 void run(const TrainArguments& arguments) {
+  if (arguments.list_settings) {
+    print(tasks::settings_table());
+    return;
+  }
   const tasks::Recipe recipe = tasks::read_recipe(tasks::find_recipe(arguments.recipe), arguments.settings);
   const std::filesystem::path folder = arguments.out.empty() ? std::filesystem::path("runs") / recipe.name : std::filesystem::path(arguments.out);
   train_with_progress(recipe, folder, arguments.resume);

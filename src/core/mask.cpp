@@ -52,8 +52,9 @@ Tensor band_keep(const Mask::Part& band, const Mask::Sizes& sizes, const Tensor&
   const Tensor query = at::arange(sizes.Lq, options).unsqueeze(1) + shift;                        // [Lq, 1]
   const Tensor key = at::arange(sizes.Lk, options).unsqueeze(0);                                  // [1, Lk]
   Tensor keep = at::ones({sizes.Lq, sizes.Lk}, options.dtype(at::kBool));                         // [Lq, Lk]
-  if (band.left) keep = keep & (key >= query - *band.left);
-  if (band.right) keep = keep & (key <= query + *band.right);
+  // differences of places, which don't overflow however wide the band is
+  if (band.left) keep = keep & (query - key <= *band.left);
+  if (band.right) keep = keep & (key - query <= *band.right);
   return keep.unsqueeze(0).unsqueeze(0);                                                          // [1, 1, Lq, Lk]
 }
 

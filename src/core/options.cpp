@@ -8,7 +8,8 @@
 namespace attend::options_detail {
 
 std::string place_text(const std::string& source, int line, const std::string& path) {
-  return line > 0 ? format("{}:{}: {}", source, line, path) : format("{}: {}", source, path);
+  const std::string place = line > 0 ? format("{}:{}", source, line) : source;
+  return path.empty() ? place : format("{}: {}", place, path);
 }
 
 void refuse_kind(const std::string& place, const char* expected, const io::Value& got) {

@@ -34,6 +34,11 @@ void check_shape(const char* where, const char* name, const Tensor& tensor, std:
   if (!fits) throw InvalidArgument(format("{}: expected {} {}, got {}", where, name, expected_text(expected), shape_text(tensor)));
 }
 
+void check_grouped_heads(const char* where, std::int64_t Hq, std::int64_t Hkv) {
+  if (Hkv == 0 || Hq % Hkv != 0)
+    throw InvalidArgument(format("{}: expected Hq to be a multiple of Hkv, got Hq = {} and Hkv = {}", where, Hq, Hkv));
+}
+
 void check_floating(const char* where, const char* name, const Tensor& tensor) {
   if (!at::isFloatingType(tensor.scalar_type()))
     throw NotSupported(

@@ -59,7 +59,6 @@ NamedTensors module_tensors(const torch::nn::Module& module) {
 }
 
 void load_module_tensors(torch::nn::Module& module, const NamedTensors& tensors, const std::string& name) {
-  torch::NoGradGuard no_gradient;
   const NamedTensors own = module_tensors(module);
   std::vector<std::string> own_names;
   for (const auto& [key, tensor] : own) own_names.push_back(key);
@@ -72,9 +71,10 @@ void load_module_tensors(torch::nn::Module& module, const NamedTensors& tensors,
     if (found->second.sizes() != tensor.sizes())
       throw InvalidData(format("{}: expected the tensor \"{}\" {}, got {}; recipe or vocabulary don't belong to this file", name, key,
                                shape_text(tensor), shape_text(found->second)));
-    Tensor to = tensor;
-    to.copy_(found->second);
   }
+  // only now, so that a file which is refused leaves the module as it was
+  const torch::NoGradGuard no_gradient;
+  for (const auto& [key, tensor] : own) tensor.copy_(tensors.at(key));
 }
 
 }  // namespace attend

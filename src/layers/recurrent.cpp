@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "attend/core/shapes.h"
+#include "layers/recurrent_sequence.h"
 
 namespace attend::layers {
 
@@ -10,10 +11,6 @@ namespace {
 constexpr auto recurrent_name = "attend::layers::Recurrent";
 
 std::int64_t gates(Cell cell) { return cell == Cell::gru ? 3 : 4; }
-
-// libtorch keeps layers first
-Tensor layers_first(const Tensor& state) { return state.transpose(0, 1).contiguous(); }
-Tensor batch_first(const Tensor& state) { return state.transpose(0, 1); }
 }  // namespace
 
 RecurrentImpl::RecurrentImpl(std::int64_t input_size, std::int64_t hidden_size, RecurrentOptions options)
@@ -54,56 +51,63 @@ void RecurrentImpl::pretty_print(std::ostream& stream) const {
          << (options_.bidirectional ? ", bidirectional" : "") << ")";
 }
 
+// bool [L, B], true at real steps; undefined where no sequence is padded.
+Tensor RecurrentImpl::real_steps(const Tensor& input, const Tensor& lengths) const {
+  if (!lengths.defined()) return {};
+  check_shape(recurrent_name, "lengths", lengths, {{"B", input.size(0)}});
+  if (lengths.scalar_type() != at::kLong)
+    throw InvalidArgument(format("{}: expected lengths of type int64, got {}", recurrent_name, at::toString(lengths.scalar_type())));
+  if (input.size(0) == 0) return {};
+  const auto least = lengths.min().item<std::int64_t>(), most = lengths.max().item<std::int64_t>();
+  if (least < 1 || most > input.size(1))
+    throw InvalidArgument(format("{}: expected lengths from 1 to L = {}, got {} to {}", recurrent_name, input.size(1), least, most));
+  if (least == input.size(1)) return {};
+  return at::arange(input.size(1), lengths.options()).unsqueeze(1) < lengths.unsqueeze(0);
+}
+
 RecurrentResult RecurrentImpl::forward(const Tensor& input, const Tensor& lengths, const RecurrentState& initial) {
   check_shape(recurrent_name, "input", input, {{"B"}, {"L"}, {"E", input_size_}});
   if (input.size(1) == 0) throw InvalidArgument(format("{}: expected input [B, L, E] with L ≥ 1, got {}", recurrent_name, shape_text(input)));
+  const bool lstm = options_.cell == Cell::lstm;
   const std::int64_t batch = input.size(0), states = options_.layers * directions();
-  if (initial.hidden.defined())
-    check_shape(recurrent_name, "initial hidden state", initial.hidden, {{"B", batch}, {"layers", states}, {"H", hidden_size_}});
-  const auto start = [&](const Tensor& given) {
-    return given.defined() ? layers_first(given) : at::zeros({states, batch, hidden_size_}, input.options());
+  check_matches(recurrent_name, "input", input, "the parameters", weights_.front());
+  const auto check_initial = [&](const char* name, const Tensor& given) {
+    if (!given.defined()) return;
+    check_shape(recurrent_name, name, given, {{"B", batch}, {"layers · directions", states}, {"H", hidden_size_}});
+    check_matches(recurrent_name, name, given, "input", input);
   };
-  const bool lstm = options_.cell == Cell::lstm, train = is_training() && options_.layers > 1;
+  check_initial("initial hidden state", initial.hidden);
+  check_initial("initial cell state", initial.cell);
+  if (initial.cell.defined() && !lstm)
+    throw InvalidArgument(format("{}: expected no initial cell state, which a GRU doesn't have, got {}", recurrent_name, shape_text(initial.cell)));
+  const Tensor valid = real_steps(input, lengths);
+  const Tensor zeros = at::zeros({batch, hidden_size_}, input.options());
+  std::vector<Tensor> last_hidden, last_cell;
 
-  bool padded = false;
-  Tensor lengths_on_cpu;
-  if (lengths.defined()) {
-    check_shape(recurrent_name, "lengths", lengths, {{"B", batch}});
-    lengths_on_cpu = lengths.to(at::kCPU);
-    if (batch > 0) {
-      const auto least = lengths_on_cpu.min().item<std::int64_t>(), most = lengths_on_cpu.max().item<std::int64_t>();
-      if (least < 1 || most > input.size(1))
-        throw InvalidArgument(format("{}: expected lengths from 1 to L = {}, got {} to {}", recurrent_name, input.size(1), least, most));
-      padded = least < input.size(1);
+  Tensor current = input.transpose(0, 1);                                                         // [L, B, E]
+  for (std::int64_t layer = 0; layer < options_.layers; ++layer) {
+    std::vector<Tensor> outputs;
+    for (std::int64_t direction = 0; direction < directions(); ++direction) {
+      const std::int64_t number = layer * directions() + direction;
+      const Tensor* weights = &weights_[static_cast<std::size_t>(4 * number)];  // W_i, W_h, b_i, b_h
+      SequenceInput sequence;
+      sequence.cell = options_.cell;
+      sequence.reverse = direction == 1;
+      sequence.projected = at::linear(current, weights[0], lstm ? weights[2] + weights[3] : weights[2]);  // [L, B, G·H]
+      sequence.recurrent_weight = weights[1];
+      sequence.recurrent_bias = lstm ? Tensor() : weights[3];
+      sequence.hidden = initial.hidden.defined() ? initial.hidden.select(1, number) : zeros;
+      if (lstm) sequence.cell_state = initial.cell.defined() ? initial.cell.select(1, number) : zeros;
+      sequence.valid = valid;
+      const SequenceOutput output = recurrent_sequence(sequence, options_.path);                  // [L, B, H]
+      last_hidden.push_back(output.hidden[sequence.reverse ? 0 : -1]);
+      if (lstm) last_cell.push_back(output.cell_state);
+      outputs.push_back(valid.defined() ? output.hidden.masked_fill(valid.logical_not().unsqueeze(2), 0.0) : output.hidden);
     }
+    current = outputs.size() == 1 ? outputs[0] : at::cat(outputs, 2);                             // [L, B, H · directions]
+    if (layer + 1 < options_.layers && options_.dropout > 0) current = at::dropout(current, options_.dropout, is_training());
   }
-
-  if (!padded) {
-    if (lstm) {
-      auto [output, hidden, cell] = at::lstm(input, {start(initial.hidden), start(initial.cell)}, weights_, true, options_.layers,
-                                             options_.dropout, train, options_.bidirectional, true);
-      return {output, {batch_first(hidden), batch_first(cell)}};
-    }
-    auto [output, hidden] = at::gru(input, start(initial.hidden), weights_, true, options_.layers, options_.dropout, train,
-                                    options_.bidirectional, true);
-    return {output, {batch_first(hidden), {}}};
-  }
-
-  // Packed: libtorch wants the longest sequence first.
-  const Tensor order = lengths_on_cpu.argsort(0, /*descending=*/true), back = order.argsort();
-  const auto sorted = [&](const Tensor& state) { return start(state).index_select(1, order.to(input.device())); };
-  auto [data, sizes] = at::_pack_padded_sequence(input.index_select(0, order.to(input.device())), lengths_on_cpu.index_select(0, order), true);
-  Tensor packed, hidden, cell;
-  if (lstm)
-    std::tie(packed, hidden, cell) = at::lstm(data, sizes, {sorted(initial.hidden), sorted(initial.cell)}, weights_, true, options_.layers,
-                                              options_.dropout, train, options_.bidirectional);
-  else
-    std::tie(packed, hidden) = at::gru(data, sizes, sorted(initial.hidden), weights_, true, options_.layers, options_.dropout, train,
-                                       options_.bidirectional);
-  const Tensor output = std::get<0>(at::_pad_packed_sequence(packed, sizes, true, 0.0, input.size(1)));
-  const Tensor places = back.to(input.device());
-  const auto unsorted = [&](const Tensor& state) { return state.defined() ? batch_first(state).index_select(0, places) : state; };
-  return {output.index_select(0, places), {unsorted(hidden), unsorted(cell)}};
+  return {current.transpose(0, 1), {at::stack(last_hidden, 1), lstm ? at::stack(last_cell, 1) : Tensor()}};
 }
 
 }  // namespace attend::layers

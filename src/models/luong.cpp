@@ -5,17 +5,21 @@
 namespace attend::models {
 namespace {
 
-void check_options(const LuongOptions& options) {
+constexpr auto luong_name = "attend::models::Luong";
+
+void check_options(std::int64_t source_vocabulary, std::int64_t target_vocabulary, const LuongOptions& options) {
   const auto positive = [](const char* name, std::int64_t value) {
-    if (value < 1) throw InvalidArgument(format("attend::models::Luong: expected {} ≥ 1, got {}", name, value));
+    if (value < 1) throw InvalidArgument(format("{}: expected {} ≥ 1, got {}", luong_name, name, value));
   };
+  positive("source_vocabulary", source_vocabulary);
+  positive("target_vocabulary", target_vocabulary);
   positive("embedding", options.embedding);
   positive("hidden", options.hidden);
   positive("decoder_hidden", options.decoder_hidden);
   positive("layers", options.layers);
   const auto fraction = [](const char* name, double value) {
     if (!(value >= 0 && value < 1))
-      throw InvalidArgument(format("attend::models::Luong: expected {} from 0 to below 1, got {}", name, value));
+      throw InvalidArgument(format("{}: expected {} from 0 to below 1, got {}", luong_name, name, value));
   };
   fraction("dropout", options.dropout);
   fraction("label_smoothing", options.label_smoothing);
@@ -24,7 +28,7 @@ void check_options(const LuongOptions& options) {
 }  // namespace
 
 Luong::Luong(std::int64_t source_vocabulary, std::int64_t target_vocabulary, LuongOptions options) : options_(options) {
-  check_options(options);
+  check_options(source_vocabulary, target_vocabulary, options);
   using torch::nn::Linear, torch::nn::LinearOptions, torch::nn::Embedding;
   const std::int64_t memory = 2 * options.hidden, hidden = options.decoder_hidden;
   const std::int64_t decoder_input = options.embedding + (options.input_feeding ? hidden : 0);
@@ -32,17 +36,18 @@ Luong::Luong(std::int64_t source_vocabulary, std::int64_t target_vocabulary, Luo
   target_embedding_ = register_module("target_embedding", Embedding(target_vocabulary, options.embedding));
   encoder_ = register_module("encoder",
                              layers::Recurrent(options.embedding, options.hidden,
-                                               layers::RecurrentOptions{options.cell, options.layers, /*bidirectional=*/true, options.dropout}));
+                                               layers::RecurrentOptions{options.cell, options.layers, /*bidirectional=*/true, options.dropout, Path::automatic}));
   first_state_ = register_module("first_state", Linear(memory, hidden));
   if (options.cell == layers::Cell::lstm) first_cell_ = register_module("first_cell", Linear(memory, hidden));
   decoder_ = register_module("decoder", layers::Recurrent(decoder_input, hidden,
-                                                          layers::RecurrentOptions{options.cell, options.layers, false, options.dropout}));
+                                                          layers::RecurrentOptions{options.cell, options.layers, false, options.dropout, Path::automatic}));
   attention_ = register_module("attention", addressing::Attention(hidden, memory, options.attention));
   combine_ = register_module("combine", Linear(LinearOptions(memory + hidden, hidden).bias(false)));
   output_ = register_module("output", Linear(hidden, target_vocabulary));
 }
 
 Luong::Encoded Luong::read_source(const TokenBatch& source) {
+  check_shape(luong_name, "source tokens", source.tokens, {{"B"}, {"L"}});
   const Tensor embedded = drop(source_embedding_(source.tokens));                                 // [B, Ls, E]
   const layers::RecurrentResult read = encoder_(embedded, source.lengths);                        // output [B, Ls, 2H]
   // both directions of each layer side by side: [B, layers, 2H] → [B, layers, D]
@@ -60,9 +65,13 @@ Tensor Luong::attentional_vector(const Tensor& hidden, const Tensor& memory, con
 }
 
 ModelOutput Luong::forward(const TokenBatch& source, const TokenBatch& target) {
+  const Encoded encoded = read_source(source);
+  check_shape(luong_name, "target tokens", target.tokens, {{"B", encoded.memory.size(0)}, {"L"}});
+  if (target.tokens.size(1) < 2)
+    throw InvalidArgument(format("{}: expected target tokens [B, L] with L ≥ 2, for a beginning and an end, got {}", luong_name,
+                                 shape_text(target.tokens)));
   const std::int64_t steps = target.tokens.size(1) - 1;
   const Tensor given = target.tokens.slice(1, 0, steps), wanted = target.tokens.slice(1, 1);      // [B, Lt]
-  const Encoded encoded = read_source(source);
   const Tensor embedded = drop(target_embedding_(given));                                         // [B, Lt, E]
   Tensor attentional;                                                                             // [B, Lt, D]
   if (options_.input_feeding) {

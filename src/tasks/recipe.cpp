@@ -108,6 +108,16 @@ Recipe read_recipe(const std::filesystem::path& file, const std::vector<std::str
 
 std::string to_toml(const Recipe& recipe) { return io::to_toml(write_options(recipe)); }
 
+std::string settings_table() {
+  std::string text = "| setting | default | meaning |\n| --- | --- | --- |\n";
+  for (const OptionDescription& row : describe_options<Recipe>()) {
+    std::string choices;
+    for (const std::string& choice : row.choices) choices += (choices.empty() ? "; one of " : ", ") + choice;
+    text += format("| `{}` | {} | {}{} |\n", row.name, row.default_text.empty() ? "" : "`" + row.default_text + "`", row.meaning, choices);
+  }
+  return text;
+}
+
 std::filesystem::path data_folder() {
   if (const char* given = std::getenv("ATTEND_DATA"); given != nullptr && *given != '\0') return given;
   const char* home = std::getenv("HOME");

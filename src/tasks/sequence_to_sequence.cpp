@@ -65,12 +65,28 @@ models::TokenBatch target_batch(const std::vector<data::TokenPair>& pairs, const
 
 // --- files ---------------------------------------------------------------------------------------------------------------------------
 
+std::filesystem::path corpus_file(const DataOptions& options, const std::string& split) {
+  return std::filesystem::absolute(data_folder() / options.corpus / (split + ".tsv"));
+}
+
 std::vector<std::filesystem::path> files_of(const DataOptions& options, const std::string& split) {
   const std::vector<std::string>& given = split == "train" ? options.train : split == "valid" ? options.valid : options.test;
   std::vector<std::filesystem::path> files;
   for (const std::string& path : given) files.emplace_back(expand(path));
-  if (files.empty() && !options.corpus.empty()) files.push_back(data_folder() / options.corpus / (split + ".tsv"));
+  // a corpus may have moved since its paths were resolved
+  const bool moved = files.size() == 1 && !std::filesystem::exists(files[0]);
+  if (!options.corpus.empty() && (files.empty() || moved)) files = {corpus_file(options, split)};
   return files;
+}
+
+// Every path in full, those of the corpus included: a run can be scored later from anywhere, whatever ATTEND_DATA is then.
+DataOptions resolved(DataOptions options) {
+  for (auto& [split, files] : {std::pair<const char*, std::vector<std::string>&>("train", options.train), {"valid", options.valid}, {"test", options.test}}) {
+    for (std::string& path : files) path = std::filesystem::absolute(expand(path)).lexically_normal().string();
+    if (files.empty() && !options.corpus.empty() && std::filesystem::exists(corpus_file(options, split)))
+      files = {corpus_file(options, split).string()};
+  }
+  return options;
 }
 
 data::Pairs read_files(const DataOptions& options, const std::vector<std::filesystem::path>& files) {
@@ -260,7 +276,14 @@ void prepare_folder(const Recipe& recipe, const RunFiles& files, bool resume) {
   if (holds_run && !resume)
     throw SystemError(format("{}: holds a run already; go on with it by --resume, or choose another folder with --out", files.folder.string()));
   if (holds_run) {
-    const io::Value own = write_options(read_recipe(files.recipe())), given = write_options(recipe);
+    Recipe own_recipe = read_recipe(files.recipe());
+    if (!recipe.data.corpus.empty() && own_recipe.data.corpus == recipe.data.corpus) {
+      // the same corpus may have moved; that it is the same is seen from the vocabulary
+      own_recipe.data.train = recipe.data.train;
+      own_recipe.data.valid = recipe.data.valid;
+      own_recipe.data.test = recipe.data.test;
+    }
+    const io::Value own = write_options(own_recipe), given = write_options(recipe);
     if (!(own == given))
       throw InvalidArgument(format("{}: was begun with another recipe: {} differs; resume with the recipe it was begun with, or choose another folder",
                                    files.folder.string(), first_difference(given, own, "")));
@@ -281,7 +304,9 @@ void write_samples(const RunFiles& files, const std::vector<data::References>& i
 
 }  // namespace
 
-train::Outcome train_run(const Recipe& recipe, const std::filesystem::path& folder, bool resume, const TrainCallbacks& callbacks) {
+train::Outcome train_run(const Recipe& given, const std::filesystem::path& folder, bool resume, const TrainCallbacks& callbacks) {
+  Recipe recipe = given;
+  recipe.data = resolved(given.data);
   const RunFiles files{folder};
   io::make_folders(folder);
   const io::FolderLock lock(folder);

@@ -96,6 +96,12 @@ TEST(Systems, AreListedForPeopleAndPrograms) {
   EXPECT_THAT(list.as_list()[0].at("recipes").as_list(), SizeIs(Gt(0u)));
 }
 
+TEST(Settings, OfARecipeAreListed) {
+  const Ending ending = run({"train", "--settings"});
+  EXPECT_EQ(ending.status, 0) << ending.errors;
+  EXPECT_THAT(ending.output, AllOf(HasSubstr("train.learning_rate"), HasSubstr("model.attention.score"), HasSubstr("data.train")));
+}
+
 TEST(WrongCalls, ExitWithTwoAndSayWhatIsWrong) {
   const auto expect = [](const std::vector<std::string>& arguments, const std::string& what) {
     const Ending ending = run(arguments);

@@ -102,7 +102,7 @@ TEST(Predict, GivesTheBestAnswersOfEachLine) {
   EXPECT_EQ(predict("badge\n", {"--n-best", "2"}).status, 0);  // the beam is as wide as it must be
   const Ending wrong = predict("", {"--n-best", "5", "--beam", "4"});
   EXPECT_EQ(wrong.status, 2);
-  EXPECT_THAT(wrong.errors, HasSubstr("--n-best 5 needs a --beam of at least as many, got 4"));
+  EXPECT_THAT(wrong.errors, AllOf(HasSubstr("--n-best"), HasSubstr("needs a --beam of at least as many")));
 }
 
 TEST(Predict, AppendsAlignments) {

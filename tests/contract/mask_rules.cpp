@@ -197,8 +197,10 @@ void put(Tensor& tensor, std::int64_t b, std::int64_t position, double poison) {
 Tensor with_zeros(const Tensor& tensor) { return at::where(at::isfinite(tensor), tensor, at::zeros({}, tensor.options())); }
 
 // Values and gradients of a poisoned problem: NaN rows where the reference has them, everything else as if the entries were 0.
-void check_poisoned(Failures& failures, const std::string& what, const Subject& subject, const Problem& problem) {
+void check_poisoned(Failures& failures, const std::string& what, const Subject& subject, const Problem& problem,
+                    bool with_gradients = true) {
   compare(failures, what, subject, problem);
+  if (!with_gradients) return;
   const Differentiable poisoned = differentiable(subject, problem);
   const std::vector<Tensor> got = gradients(loss_of(run_at(poisoned)), poisoned.inputs);
   const std::vector<Numbers> expected = reference_gradients(poisoned);
@@ -245,7 +247,7 @@ void check_long_rows(Failures& failures, const Subject& subject) {
 
 Failures masked_is_unseen(const Subject& subject) {
   Failures failures;
-  const Sizes sizes = fit(subject, {.B = 2, .Hq = 2, .Hkv = 1, .Lq = 4, .Lk = 4, .Dq = 3, .Dk = 3, .Dv = 2});
+  const Sizes sizes = fit(subject, {.B = 2, .Hq = 2, .Hkv = 1, .Lq = 4, .Lk = 4, .Dq = 2, .Dk = 2, .Dv = 2});
   for (const double poison : {nan, infinity, -infinity}) {
     const std::string name = std::isnan(poison) ? "NaN" : poison > 0 ? "infinity" : "minus infinity";
     const auto poisoned = [&](const std::string& what, std::vector<MaskPart> mask, std::int64_t query, std::int64_t key,
@@ -254,7 +256,8 @@ Failures masked_is_unseen(const Subject& subject) {
       if (query >= 0) put(problem.query, 1, query, poison);
       if (key >= 0) put(problem.key, 1, key, poison);
       if (value >= 0) put(problem.value, 1, value, poison);
-      check_poisoned(failures, name + ", " + what, subject, problem);
+      // what a gradient meets doesn't depend on the sign of infinity
+      check_poisoned(failures, name + ", " + what, subject, problem, poison != -infinity);
     };
     poisoned("causal, last key and value", {causal()}, -1, 3, 3);
     poisoned("causal, last token, also as a query", {causal()}, 3, 3, 3);

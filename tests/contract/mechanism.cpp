@@ -108,7 +108,7 @@ std::function<Instance(const Setup&)> make_module(Score score) {
     const torch::NoGradGuard no_gradient;
     for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].copy_(random_parameter(parameters[i].sizes(), 7 + i, type));
     return {[module](const Call& call) mutable { return run_module(module, call); }, parameters,
-            [setup, score](const std::vector<Numbers>& numbers) { return module_score(setup, score, numbers); }};
+            [setup, score](const std::vector<Numbers>& numbers) { return module_score(setup, score, numbers); }, module.ptr()};
   };
 }
 

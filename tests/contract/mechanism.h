@@ -42,6 +42,7 @@ struct Instance {
   std::vector<Tensor> parameters = {};
   // The same score for the reference, from the parameters' numbers.
   std::function<reference::PairScore(const std::vector<Numbers>&)> score;
+  std::shared_ptr<torch::nn::Module> module = nullptr;  // where it is one
 };
 
 struct Mechanism {

@@ -123,7 +123,7 @@ class ThreadsGuard {
 
 Failures repeatability(const Subject& subject) {
   Failures failures;
-  const Sizes sizes = fit(subject, {.B = 3, .Hq = 4, .Hkv = 2, .Lq = 33, .Lk = 70, .Dq = 9, .Dk = 7, .Dv = 8});
+  const Sizes sizes = fit(subject, {.B = 3, .Hq = 4, .Hkv = 2, .Lq = 19, .Lk = 70, .Dq = 5, .Dk = 7, .Dv = 8});
   const Problem problem = make_problem(subject, sizes, {lengths({70, 41, 8}), causal()}, 1, 1.0);
   const Settings settings{.dropout = 0.2};
   reference::Tolerance gradient_near = reference::gradient_tolerance(subject.type, sizes.Lk);
@@ -132,9 +132,10 @@ Failures repeatability(const Subject& subject) {
   std::vector<Everything> by_threads;
   for (const int threads : {1, 2, 3}) {
     at::set_num_threads(threads);
-    const Everything once = run_both_ways(subject, problem, settings), again = run_both_ways(subject, problem, settings);
-    compare_runs(failures, format("the same run again, threads {}", threads), again, once, {0, 0}, {0, 0});
-    by_threads.push_back(once);
+    by_threads.push_back(run_both_ways(subject, problem, settings));
+    if (threads == 3) continue;  // more than the cores of a small machine: slow, and no news
+    const Everything again = run_both_ways(subject, problem, settings);
+    compare_runs(failures, format("the same run again, threads {}", threads), again, by_threads.back(), {0, 0}, {0, 0});
   }
   for (const Everything& other : {by_threads[1], by_threads[2]})
     compare_runs(failures, "other threads", other, by_threads[0], tolerance_between(subject, sizes.Lk), gradient_near);

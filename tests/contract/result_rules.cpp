@@ -1,6 +1,7 @@
 // Rules 8, 9, 11, 12, 20 and 21: what comes back.
 #include "attend/addressing/read.h"
 #include "attend/base/error.h"
+#include "attend/core/recording.h"
 #include "attend/core/shapes.h"
 #include "tests/contract/rules.h"
 
@@ -18,6 +19,22 @@ void check_context_with_and_without(Failures& failures, const std::string& what,
   note(failures, what, difference("context", with.context, without.context, tolerance_between(subject, problem.sizes.Lk)));
   note(failures, what, unless(with.weights.defined(), "weights were asked for, but not returned"));
   note(failures, what, unless(!without.weights.defined(), "weights were returned, but not asked for"));
+}
+
+// Of two modules one is chosen: its weights are recorded, and nothing else.
+void check_recording(Failures& failures, const Subject& subject, const Problem& problem) {
+  const Instance chosen = make(subject, problem.sizes), other = make(subject, problem.sizes);
+  const auto model = std::make_shared<torch::nn::Module>("model");
+  model->register_module("chosen", chosen.module);
+  model->register_module("other", other.module);
+  const Call call{problem.query, problem.key, problem.value, to_mask(problem.mask, subject.type), /*return_weights=*/false};
+  Recording recording(*model, {.modules = {"chosen"}, .heads = {0}});
+  for (const Instance& instance : {chosen, other}) instance.run(call);
+  const std::vector<Recording::Item> items = recording.take();
+  note(failures, "recording", unless(items.size() == 1 && items[0].module == "chosen" && items[0].kind == "alignment", "other items"));
+  if (items.size() == 1)
+    note(failures, "recording",
+         difference("weights", items[0].tensor, run(subject, problem).weights, tolerance_between(subject, problem.sizes.Lk)));
 }
 
 }  // namespace
@@ -52,6 +69,7 @@ Failures weights_on_request(const Subject& subject) {
   check_context_with_and_without(failures, "masked", subject, problem, {});
   check_context_with_and_without(failures, "with dropout", subject, problem, {.dropout = 0.5});
 
+  if (subject.mechanism->has.module) check_recording(failures, subject, problem);
   // the weights of chosen query rows, without the others
   const Tensor all = run(subject, make_problem(subject, sizes)).weights;
   Problem rows = make_problem(subject, sizes);

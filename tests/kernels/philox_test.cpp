@@ -2,13 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <vector>
+
+#include "tests/kernels/targets.h"
 
 namespace attend::kernels {
 namespace {
@@ -52,20 +52,6 @@ std::vector<T> expected(const Case& c, std::int64_t first_column, std::int64_t c
     out.push_back(words[j % 4] < threshold ? T(0) : static_cast<T>(1 / (1 - c.probability)));
   }
   return out;
-}
-
-// Once for each SIMD target that this machine can run.
-void for_each_target(const std::function<void()>& check) {
-  const std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
-  ASSERT_FALSE(targets.empty());
-  for (const std::int64_t target : targets) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    check();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 template <class T>

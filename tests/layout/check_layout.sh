@@ -81,7 +81,7 @@ check_includes() {
     }'
 }
 
-asserts() { sed 's,//.*,,' "$1" | grep -Eq '\b(EXPECT|ASSERT)_[A-Z_]+'; }
+asserts() { sed 's,//.*,,' "$1" | grep -E '\b(EXPECT|ASSERT)_[A-Z_]+' >/dev/null; } # not -q: sed would meet a closed pipe in a long file
 
 check_headers() {
   local header stem test
@@ -103,6 +103,14 @@ check_headers() {
   done < <(files '*.h' include/attend)
 }
 
+check_everything() {
+  local header
+  while read -r header; do
+    grep -qF "#include \"${header#include/}\"" include/attend/attend.h 2>/dev/null ||
+      echo "$header:1: is missing in include/attend/attend.h, which has every public header; add it there"
+  done < <(files '*.h' include/attend | grep -v '/attend\.h$')
+}
+
 ours() { # what is written by us: no build folders, nothing of git
   find . \( -name .git -o -path ./build -o -path ./runs -o -path ./quickstart -o -path ./shared \) -prune -o "$@" -print | sed 's,^\./,,' | sort
 }
@@ -118,7 +126,7 @@ check_open_ends() {
   ours -type f | tr '\n' '\0' | { xargs -0 -r grep -InHE '\b(TOD[O]|FIXM[E])\b' || true; } | sed -E 's/^([^:]+:[0-9]+):.*/\1: something is left open; finish it, or write it into an issue/'
 }
 
-findings=$(check_includes; check_headers; check_names; check_open_ends)
+findings=$(check_includes; check_headers; check_everything; check_names; check_open_ends)
 if [ -n "$findings" ]; then
   printf '%s\n' "$findings"
   printf 'layout: %s to mend; the rules are in docs/design.md\n' "$(printf '%s\n' "$findings" | wc -l)"

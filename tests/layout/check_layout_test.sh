@@ -12,7 +12,8 @@ put() { mkdir -p "$(dirname "$scratch/$1")" && printf '%s\n' "${@:2}" >>"$scratc
 
 small_tree() {
   rm -rf "$scratch"
-  put include/attend/attend.h '#include "attend/tasks/score.h"'
+  put include/attend/attend.h '#include "attend/addressing/scores/dot.h"' '#include "attend/base/api.h"' '#include "attend/core/mask.h"' \
+    '#include "attend/core/shapes.h"' '#include "attend/tasks/score.h"'
   put include/attend/base/api.h '#define ATTEND_API'
   put include/attend/core/mask.h '#include <torch/types.h>' '#include "attend/base/api.h"'
   put include/attend/addressing/scores/dot.h '#include "attend/core/mask.h"' '#include "attend/addressing/scores/dot.h"'
@@ -54,6 +55,9 @@ put include/attend/core/mask.h '  #  include <attend/addressing/scores/dot.h>'
 expect_finding 'include/attend/core/mask.h:3: includes attend/addressing/scores/dot.h: an arrow that points up'
 put src/core/mask.cpp '#include "addressing/private.h"'
 expect_finding 'src/core/mask.cpp:1: includes addressing/private.h: an arrow that points up'
+put include/attend/base/error.h '// nothing'
+put tests/base/error_test.cpp 'EXPECT_TRUE(x);'
+expect_finding 'include/attend/base/error.h:1: is missing in include/attend/attend.h'
 put src/gating/channel.cpp '#include "attend/addressing/scores/dot.h"'
 expect_finding 'src/gating/channel.cpp:1: includes attend/addressing/scores/dot.h: gating and addressing stand in the same line'
 put src/models/translator.cpp '#include "attend/data/batch.h"'

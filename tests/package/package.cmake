@@ -36,3 +36,9 @@ if(ATTEND_BUILD_ALL)
   set_tests_properties(package_tool_version PROPERTIES PASS_REGULAR_EXPRESSION "attend ${PROJECT_VERSION}")
   set_tests_properties(package_find_package_attend package_tool_version PROPERTIES FIXTURES_REQUIRED package)
 endif()
+
+# The README's example, built as a user would.
+add_test(NAME package_example COMMAND ${CMAKE_CTEST_COMMAND}
+  --build-and-test ${PROJECT_SOURCE_DIR}/examples ${package_folder}/example --build-noclean --build-generator ${CMAKE_GENERATOR}
+  --build-options "-DCMAKE_PREFIX_PATH=${package_prefix}" --test-command ${package_folder}/example/attention)
+set_tests_properties(package_example PROPERTIES FIXTURES_REQUIRED package PROCESSORS 2 PASS_REGULAR_EXPRESSION "2, 8, 5, 32. .2, 8, 5, 9")

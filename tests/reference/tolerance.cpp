@@ -23,7 +23,7 @@ double unit_roundoff(Type type) {
 
 bool is_half(Type type) { return type == Type::float16 || type == Type::bfloat16; }
 
-double growth(std::int64_t Lk) { return 32 + 4 * std::sqrt(static_cast<double>(Lk)); }
+double growth(std::int64_t Lk) { return 64 + 8 * std::sqrt(static_cast<double>(Lk)); }
 
 }  // namespace
 

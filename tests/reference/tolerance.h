@@ -16,7 +16,7 @@ struct Tolerance {
   double absolute = 0, relative = 0;
 };
 
-// A context or weight: u · (32 + 4·√Lk) both absolute and relative, u the unit roundoff of the type that is computed in (float32 for the
+// A context or weight: u · (64 + 8·√Lk) both absolute and relative, u the unit roundoff of the type that is computed in (float32 for the
 // half types: 2⁻²⁴; float64: 2⁻⁵³). The half types add one rounding of the result, 2⁻¹¹ or 2⁻⁸ of it.
 Tolerance tolerance(Type type, std::int64_t Lk);
 // A gradient: sums over queries as well, of terms that cancel: 16 times as much.

@@ -13,8 +13,8 @@ namespace attend::addressing {
 
 struct DotProductOptions {
   // What q·k is multiplied by. Empty: 1/√Dk (Vaswani 2017 §3.2.1). 1 is the plain form (Luong 2015 §3.1).
-  std::optional<double> scale;
-  ReadOptions read;
+  std::optional<double> scale = {};
+  ReadOptions read = {};
 };
 
 // context_i = Σ_j softmax_j(scale · q_i·k_j) v_j   (Vaswani 2017 equation 1)

@@ -24,8 +24,8 @@ struct ReadOptions {
   // Probability that a weight is dropped. A call draws one seed from `generator`; 0 draws none.
   double dropout = 0.0;
   // Empty: libtorch's default generator.
-  std::optional<at::Generator> generator;
-  DropoutOrigin dropout_origin;
+  std::optional<at::Generator> generator = {};
+  DropoutOrigin dropout_origin = {};
   // Whether AttentionResult::weights is filled.
   bool return_weights = false;
   Path path = Path::automatic;

@@ -74,7 +74,19 @@ struct is_optional : std::false_type {};
 template <class T>
 struct is_optional<std::optional<T>> : std::true_type {};
 
-// Where a value stands: "recipes/x.toml:12: train.steps", for messages.
+// What an optional may hold; any other type itself.
+template <class T>
+struct bare {
+  using type = T;
+};
+template <class T>
+struct bare<std::optional<T>> {
+  using type = T;
+};
+template <class T>
+using bare_type = typename bare<T>::type;
+
+// Where a value stands: "recipes/x.toml:12: train.steps", for messages. The line is left out where it is 0, the path where it is empty.
 ATTEND_API std::string place_text(const std::string& source, int line, const std::string& path);
 [[noreturn]] ATTEND_API void refuse_kind(const std::string& place, const char* expected, const io::Value& got);
 [[noreturn]] ATTEND_API void refuse_choice(const std::string& place, const std::string& got, const std::vector<std::string>& choices);
@@ -182,7 +194,7 @@ class Describer {
       } else {
         row.default_text = text_of(scalar_value(value));
       }
-      if constexpr (std::is_enum_v<T>) row.choices = names_of<T>();
+      if constexpr (std::is_enum_v<bare_type<T>>) row.choices = names_of<bare_type<T>>();
       rows.push_back(std::move(row));
     }
   }
@@ -196,11 +208,12 @@ class Describer {
 }  // namespace options_detail
 
 // Sets the fields of `options` that `table` holds. InvalidArgument "SOURCE:LINE: PATH: …" for a key that is unknown (with the nearest one), a
-// value of the wrong kind, a name that is none of the choices.
+// value of the wrong kind, a name that is none of the choices, and where `table` is none.
 //   source  the file that the table came from, or what else to call it
 //   path    the dotted name of the table itself ("model"), empty for a whole recipe
 template <class T>
 void read_options(T& options, const io::Value& table, const std::string& source, const std::string& path = "") {
+  if (!table.is_table()) options_detail::refuse_kind(options_detail::place_text(source, table.line(), path), "a table", table);
   options_detail::Reader reader(table, path, source);
   T::visit(options, reader);
   reader.finish();

@@ -12,9 +12,9 @@ namespace attend {
 
 struct RecordingOptions {
   // Paths of the modules to keep ("attention", "decoder.layers.0"); what lies below a path is kept with it. Empty: all.
-  std::vector<std::string> modules;
+  std::vector<std::string> modules = {};
   // Heads to keep, in this order. Empty: all.
-  std::vector<std::int64_t> heads;
+  std::vector<std::int64_t> heads = {};
 };
 
 // While a Recording lives, every mechanism below its root module that runs on this thread reports its weights to it. Recordings nest: the

@@ -36,6 +36,9 @@ ATTEND_API void check_shape(const char* where, const char* name, const Tensor& t
 // Checks that `tensor` holds floating-point numbers of the type of `like` on its device. InvalidArgument otherwise.
 ATTEND_API void check_matches(const char* where, const char* name, const Tensor& tensor, const char* like_name, const Tensor& like);
 
+// Checks that each of Hkv key heads serves the same number of the Hq query heads. InvalidArgument otherwise.
+ATTEND_API void check_grouped_heads(const char* where, std::int64_t Hq, std::int64_t Hkv);
+
 // Checks that `tensor` holds floating-point numbers. NotSupported otherwise.
 ATTEND_API void check_floating(const char* where, const char* name, const Tensor& tensor);
 

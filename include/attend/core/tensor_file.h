@@ -23,8 +23,8 @@ ATTEND_API Tensor tensor_of(const io::TensorView& view);
 // All parameters and buffers of a module by their paths. The tensors share the module's memory.
 ATTEND_API NamedTensors module_tensors(const torch::nn::Module& module);
 
-// Copies `tensors` into the parameters and buffers of the same names. InvalidData "NAME: …" where one is missing, superfluous, or of another shape.
-// `name` says where the tensors came from.
+// Copies `tensors` into the parameters and buffers of the same names. InvalidData "NAME: …" where one is missing, superfluous, or of another shape:
+// the module is then left as it was. `name` says where the tensors came from.
 ATTEND_API void load_module_tensors(torch::nn::Module& module, const NamedTensors& tensors, const std::string& name);
 
 }  // namespace attend

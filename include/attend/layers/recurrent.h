@@ -6,6 +6,7 @@
 #include "attend/base/api.h"
 #include "attend/core/libtorch.h"
 #include "attend/core/options.h"
+#include "attend/core/result.h"
 
 namespace attend {
 namespace layers {
@@ -28,6 +29,8 @@ struct RecurrentOptions {
   bool bidirectional = false;
   // Probability that an output of a layer below the last is dropped while training.
   double dropout = 0.0;
+  // fused: one operation for a whole sequence with a backward pass of its own (CPU, float32 and float64); composed: step by step.
+  Path path = Path::automatic;
 };
 
 // What a network carries from step to step: hidden and, for an LSTM, cell: [B, layers · directions, H], batch first, so that beams can be reordered as
@@ -53,12 +56,14 @@ class ATTEND_API RecurrentImpl : public torch::nn::Cloneable<RecurrentImpl> {
   void pretty_print(std::ostream& stream) const override;
 
   // input [B, L, E] with L ≥ 1; lengths int64 [B] from 1 to L, undefined where no sequence is padded; `initial` undefined: zeros.
-  // InvalidArgument where a shape or length doesn't fit.
+  // InvalidArgument where a shape, type or length doesn't fit; NotSupported where Path::fused is impossible.
   RecurrentResult forward(const Tensor& input, const Tensor& lengths = {}, const RecurrentState& initial = {});
 
   std::int64_t directions() const { return options_.bidirectional ? 2 : 1; }
 
  private:
+  Tensor real_steps(const Tensor& input, const Tensor& lengths) const;
+
   std::int64_t input_size_, hidden_size_;
   RecurrentOptions options_;
   std::vector<Tensor> weights_;

@@ -16,7 +16,7 @@ struct LuongOptions {
   std::int64_t decoder_hidden = 512;
   std::int64_t layers = 1;
   layers::Cell cell = layers::Cell::lstm;
-  addressing::AttentionOptions attention;
+  addressing::AttentionOptions attention = {};
   bool input_feeding = false;
   double dropout = 0.0;
   double label_smoothing = 0.0;

@@ -133,6 +133,9 @@ ATTEND_API Recipe read_recipe(const std::filesystem::path& file, const std::vect
 // Every setting, resolved, as TOML.
 ATTEND_API std::string to_toml(const Recipe& recipe);
 
+// Every setting with its default, meaning and choices, as a table in Markdown.
+ATTEND_API std::string settings_table();
+
 // ATTEND_DATA, or ~/.local/share/attend.
 ATTEND_API std::filesystem::path data_folder();
 // The folder with recipes/ that was installed beside the library, or stands in the source tree of a build; empty where there is none.

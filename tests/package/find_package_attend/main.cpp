@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "attend/data/sentencepiece.h"
+#include "attend/attend.h"
 
 int main() {
   const std::vector<std::string> sentences = {"the cat walked", "the dog walked", "the cat played", "a dog played"};

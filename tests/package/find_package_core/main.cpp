@@ -1,12 +1,13 @@
-#include <ATen/ATen.h>
-
 #include <cstdio>
 
-#include "attend/base/format.h"
+#include "attend/addressing/dot_product.h"
 
 int main() {
-  const at::Tensor weights = at::softmax(at::zeros({2, 4}), 1);
-  const std::string text = attend::format("{} weights of {:.2f}", weights.numel(), weights[0][0].item<double>());
-  std::puts(text.c_str());
-  return text == "8 weights of 0.25" ? 0 : 1;
+  const at::Tensor zeros = at::zeros({1, 1, 2, 4});
+  attend::addressing::DotProductOptions options;
+  options.read.return_weights = true;
+  const attend::AttentionResult result = attend::addressing::dot_product(zeros, zeros, zeros + 3, attend::Mask::causal(), options);
+  const double last = result.weights[0][0][1][0].item<double>(), context = result.context[0][0][1][0].item<double>();
+  std::puts(attend::format("weight {:.2f}, context {:.2f}", last, context).c_str());
+  return last == 0.5 && context == 3.0 ? 0 : 1;
 }

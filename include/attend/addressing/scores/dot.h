@@ -15,7 +15,8 @@ namespace attend::addressing {
 ATTEND_API Tensor dot_score(const Tensor& query, const Tensor& key, double scale = 1.0,
                             const char* where = "attend::addressing::dot_score");
 
-// Repeats each of Hkv heads Hq / Hkv times, so that head h of the result is head h / (Hq / Hkv): [B, Hkv, L, D] → [B, Hq, L, D].
-ATTEND_API Tensor repeat_heads(const Tensor& tensor, std::int64_t query_heads);
+// Repeats each of Hkv heads Hq / Hkv times, so that head h of the result is head h / (Hq / Hkv): [B, Hkv, …] → [B, Hq, …].
+// InvalidArgument where Hq is no multiple of Hkv; `where` names the public function in that message.
+ATTEND_API Tensor repeat_heads(const Tensor& tensor, std::int64_t query_heads, const char* where = "attend::addressing::repeat_heads");
 
 }  // namespace attend::addressing

@@ -1,0 +1,163 @@
+#include "kernels/recurrent_cell.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/kernels/recurrent_cell.cpp"
+#include <hwy/foreach_target.h>
+// after foreach_target.h
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace attend::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Where e^x still fits: beyond it σ and tanh are 0 and ±1 to the last bit. A comparison with NaN is false, so that NaN goes through.
+template <class D, class V>
+HWY_INLINE V bounded_exp(D d, V x) {
+  const auto limit = hn::Set(d, static_cast<hn::TFromD<D>>(sizeof(hn::TFromD<D>) == 4 ? 80 : 700));
+  const V above = hn::IfThenElse(hn::Gt(x, limit), limit, x);
+  return hn::Exp(d, hn::IfThenElse(hn::Lt(above, hn::Neg(limit)), hn::Neg(limit), above));
+}
+
+template <class D, class V>
+HWY_INLINE V sigmoid(D d, V x) {
+  const V one = hn::Set(d, 1);
+  return hn::Div(one, hn::Add(one, bounded_exp(d, hn::Neg(x))));
+}
+
+// 1 − 2 / (1 + e^{2x})
+template <class D, class V>
+HWY_INLINE V hyperbolic_tangent(D d, V x) {
+  const V one = hn::Set(d, 1), two = hn::Set(d, 2);
+  return hn::Sub(one, hn::Div(two, hn::Add(one, bounded_exp(d, hn::Add(x, x)))));
+}
+
+// σ'(x) from σ(x), and tanh'(x) from tanh(x).
+template <class D, class V>
+HWY_INLINE V sigmoid_slope(D d, V y) {
+  return hn::Mul(y, hn::Sub(hn::Set(d, 1), y));
+}
+template <class D, class V>
+HWY_INLINE V tangent_slope(D d, V y) {
+  return hn::NegMulAdd(y, y, hn::Set(d, 1));
+}
+
+template <class D, class T>
+HWY_INLINE void lstm_forward_at(D d, std::int64_t size, std::int64_t j, const LstmForward<T>& row) {
+  const auto i = sigmoid(d, hn::LoadU(d, row.gates + j)), f = sigmoid(d, hn::LoadU(d, row.gates + size + j));
+  const auto g = hyperbolic_tangent(d, hn::LoadU(d, row.gates + 2 * size + j)), o = sigmoid(d, hn::LoadU(d, row.gates + 3 * size + j));
+  const auto cell = hn::MulAdd(f, hn::LoadU(d, row.cell_before + j), hn::Mul(i, g));
+  const auto tanh_cell = hyperbolic_tangent(d, cell);
+  hn::StoreU(i, d, row.gates + j);
+  hn::StoreU(f, d, row.gates + size + j);
+  hn::StoreU(g, d, row.gates + 2 * size + j);
+  hn::StoreU(o, d, row.gates + 3 * size + j);
+  hn::StoreU(cell, d, row.cell + j);
+  hn::StoreU(tanh_cell, d, row.tanh_cell + j);
+  hn::StoreU(hn::Mul(o, tanh_cell), d, row.hidden + j);
+}
+
+template <class D, class T>
+HWY_INLINE void lstm_backward_at(D d, std::int64_t size, std::int64_t j, const LstmBackward<T>& row) {
+  const auto i = hn::LoadU(d, row.gates + j), f = hn::LoadU(d, row.gates + size + j);
+  const auto g = hn::LoadU(d, row.gates + 2 * size + j), o = hn::LoadU(d, row.gates + 3 * size + j);
+  const auto tanh_cell = hn::LoadU(d, row.tanh_cell + j), dh = hn::LoadU(d, row.hidden_gradient + j);
+  const auto dc = hn::MulAdd(hn::Mul(dh, o), tangent_slope(d, tanh_cell), hn::LoadU(d, row.cell_gradient + j));
+  hn::StoreU(hn::Mul(hn::Mul(dc, g), sigmoid_slope(d, i)), d, row.gates_gradient + j);
+  hn::StoreU(hn::Mul(hn::Mul(dc, hn::LoadU(d, row.cell_before + j)), sigmoid_slope(d, f)), d, row.gates_gradient + size + j);
+  hn::StoreU(hn::Mul(hn::Mul(dc, i), tangent_slope(d, g)), d, row.gates_gradient + 2 * size + j);
+  hn::StoreU(hn::Mul(hn::Mul(dh, tanh_cell), sigmoid_slope(d, o)), d, row.gates_gradient + 3 * size + j);
+  hn::StoreU(hn::Mul(dc, f), d, row.cell_gradient + j);
+}
+
+template <class D, class T>
+HWY_INLINE void gru_forward_at(D d, std::int64_t size, std::int64_t j, const GruForward<T>& row) {
+  const auto sum = [&](std::int64_t at) { return hn::Add(hn::LoadU(d, row.input + at), hn::LoadU(d, row.recurrent + at)); };
+  const auto r = sigmoid(d, sum(j)), z = sigmoid(d, sum(size + j));
+  const auto n = hyperbolic_tangent(
+      d, hn::MulAdd(r, hn::LoadU(d, row.recurrent + 2 * size + j), hn::LoadU(d, row.input + 2 * size + j)));
+  hn::StoreU(r, d, row.gates + j);
+  hn::StoreU(z, d, row.gates + size + j);
+  hn::StoreU(n, d, row.gates + 2 * size + j);
+  hn::StoreU(hn::MulAdd(z, hn::Sub(hn::LoadU(d, row.hidden_before + j), n), n), d, row.hidden + j);
+}
+
+template <class D, class T>
+HWY_INLINE void gru_backward_at(D d, std::int64_t size, std::int64_t j, const GruBackward<T>& row) {
+  const auto r = hn::LoadU(d, row.gates + j), z = hn::LoadU(d, row.gates + size + j), n = hn::LoadU(d, row.gates + 2 * size + j);
+  const auto dh = hn::LoadU(d, row.hidden_gradient + j);
+  const auto dn = hn::Mul(hn::Mul(dh, hn::Sub(hn::Set(d, 1), z)), tangent_slope(d, n));
+  const auto dz = hn::Mul(hn::Mul(dh, hn::Sub(hn::LoadU(d, row.hidden_before + j), n)), sigmoid_slope(d, z));
+  const auto dr = hn::Mul(hn::Mul(dn, hn::LoadU(d, row.recurrent + 2 * size + j)), sigmoid_slope(d, r));
+  hn::StoreU(dr, d, row.input_gradient + j);
+  hn::StoreU(dz, d, row.input_gradient + size + j);
+  hn::StoreU(dn, d, row.input_gradient + 2 * size + j);
+  hn::StoreU(dr, d, row.recurrent_gradient + j);
+  hn::StoreU(dz, d, row.recurrent_gradient + size + j);
+  hn::StoreU(hn::Mul(dn, r), d, row.recurrent_gradient + 2 * size + j);
+  hn::StoreU(hn::Mul(dh, z), d, row.hidden_before_gradient + j);
+}
+
+// Calls `at(d, j)` for whole vectors, then for single lanes.
+template <class T, class F>
+HWY_INLINE void for_lanes(std::int64_t size, const F& at) {
+  const hn::ScalableTag<T> vector;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(vector));
+  std::int64_t j = 0;
+  for (; j + lanes <= size; j += lanes) at(vector, j);
+  for (const hn::CappedTag<T, 1> lane; j < size; ++j) at(lane, j);
+}
+
+template <class T>
+void lstm_forward_row(std::int64_t size, const LstmForward<T>& row) {
+  for_lanes<T>(size, [&](auto d, std::int64_t j) { lstm_forward_at(d, size, j, row); });
+}
+template <class T>
+void lstm_backward_row(std::int64_t size, const LstmBackward<T>& row) {
+  for_lanes<T>(size, [&](auto d, std::int64_t j) { lstm_backward_at(d, size, j, row); });
+}
+template <class T>
+void gru_forward_row(std::int64_t size, const GruForward<T>& row) {
+  for_lanes<T>(size, [&](auto d, std::int64_t j) { gru_forward_at(d, size, j, row); });
+}
+template <class T>
+void gru_backward_row(std::int64_t size, const GruBackward<T>& row) {
+  for_lanes<T>(size, [&](auto d, std::int64_t j) { gru_backward_at(d, size, j, row); });
+}
+
+void lstm_forward_float(std::int64_t size, const LstmForward<float>& row) { lstm_forward_row(size, row); }
+void lstm_forward_double(std::int64_t size, const LstmForward<double>& row) { lstm_forward_row(size, row); }
+void lstm_backward_float(std::int64_t size, const LstmBackward<float>& row) { lstm_backward_row(size, row); }
+void lstm_backward_double(std::int64_t size, const LstmBackward<double>& row) { lstm_backward_row(size, row); }
+void gru_forward_float(std::int64_t size, const GruForward<float>& row) { gru_forward_row(size, row); }
+void gru_forward_double(std::int64_t size, const GruForward<double>& row) { gru_forward_row(size, row); }
+void gru_backward_float(std::int64_t size, const GruBackward<float>& row) { gru_backward_row(size, row); }
+void gru_backward_double(std::int64_t size, const GruBackward<double>& row) { gru_backward_row(size, row); }
+
+}  // namespace attend::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attend::kernels {
+
+HWY_EXPORT(lstm_forward_float);
+HWY_EXPORT(lstm_forward_double);
+HWY_EXPORT(lstm_backward_float);
+HWY_EXPORT(lstm_backward_double);
+HWY_EXPORT(gru_forward_float);
+HWY_EXPORT(gru_forward_double);
+HWY_EXPORT(gru_backward_float);
+HWY_EXPORT(gru_backward_double);
+
+void lstm_forward(std::int64_t size, const LstmForward<float>& row) { HWY_DYNAMIC_DISPATCH(lstm_forward_float)(size, row); }
+void lstm_forward(std::int64_t size, const LstmForward<double>& row) { HWY_DYNAMIC_DISPATCH(lstm_forward_double)(size, row); }
+void lstm_backward(std::int64_t size, const LstmBackward<float>& row) { HWY_DYNAMIC_DISPATCH(lstm_backward_float)(size, row); }
+void lstm_backward(std::int64_t size, const LstmBackward<double>& row) { HWY_DYNAMIC_DISPATCH(lstm_backward_double)(size, row); }
+void gru_forward(std::int64_t size, const GruForward<float>& row) { HWY_DYNAMIC_DISPATCH(gru_forward_float)(size, row); }
+void gru_forward(std::int64_t size, const GruForward<double>& row) { HWY_DYNAMIC_DISPATCH(gru_forward_double)(size, row); }
+void gru_backward(std::int64_t size, const GruBackward<float>& row) { HWY_DYNAMIC_DISPATCH(gru_backward_float)(size, row); }
+void gru_backward(std::int64_t size, const GruBackward<double>& row) { HWY_DYNAMIC_DISPATCH(gru_backward_double)(size, row); }
+
+}  // namespace attend::kernels
+#endif

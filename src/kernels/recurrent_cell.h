@@ -1,0 +1,49 @@
+// One step of LSTM and GRU for one row of a batch, forward and backward, without the matrix products (layers/recurrent_sequence.cpp has them).
+// σ and tanh are exact to a few units in the last place of 1; NaN stays NaN. Results don't depend on how rows are spread over threads.
+#pragma once
+
+#include <cstdint>
+
+namespace attend::kernels {
+
+// gates [4H]: in: what goes into i, f, g, o; out: i = σ, f = σ, g = tanh, o = σ of it.
+// cell = f ∘ cell_before + i ∘ g, tanh_cell = tanh(cell), hidden = o ∘ tanh_cell; each [H].
+template <class T>
+struct LstmForward {
+  T* gates;
+  const T* cell_before;
+  T *cell, *tanh_cell, *hidden;
+};
+void lstm_forward(std::int64_t hidden_size, const LstmForward<float>& row);
+void lstm_forward(std::int64_t hidden_size, const LstmForward<double>& row);
+
+// The gradient of the inputs of the gates, [4H], from what lstm_forward() left behind. `cell_gradient` is read as the gradient of cell and left as that of
+// cell_before.
+template <class T>
+struct LstmBackward {
+  const T *gates, *cell_before, *tanh_cell, *hidden_gradient;
+  T *cell_gradient, *gates_gradient;
+};
+void lstm_backward(std::int64_t hidden_size, const LstmBackward<float>& row);
+void lstm_backward(std::int64_t hidden_size, const LstmBackward<double>& row);
+
+// input [3H] and recurrent [3H] (W_h h + b_h, of r, z, n) in; out in gates [3H]: r = σ, z = σ, n = tanh(input_n + r ∘ recurrent_n).
+// hidden = n + z ∘ (hidden_before − n).
+template <class T>
+struct GruForward {
+  const T *input, *recurrent, *hidden_before;
+  T *gates, *hidden;
+};
+void gru_forward(std::int64_t hidden_size, const GruForward<float>& row);
+void gru_forward(std::int64_t hidden_size, const GruForward<double>& row);
+
+// Gradients of input and of recurrent, [3H] each (they differ in n), and of hidden_before as far as it doesn't go through recurrent.
+template <class T>
+struct GruBackward {
+  const T *gates, *recurrent, *hidden_before, *hidden_gradient;
+  T *input_gradient, *recurrent_gradient, *hidden_before_gradient;
+};
+void gru_backward(std::int64_t hidden_size, const GruBackward<float>& row);
+void gru_backward(std::int64_t hidden_size, const GruBackward<double>& row);
+
+}  // namespace attend::kernels

@@ -1,0 +1,30 @@
+// One layer of GRU or LSTM in one direction over a whole sequence, as one differentiable operation. Private: layers/recurrent.h is the public edge.
+#pragma once
+
+#include "attend/core/libtorch.h"
+#include "attend/core/result.h"
+#include "attend/layers/recurrent.h"
+
+namespace attend::layers {
+
+struct SequenceInput {
+  Cell cell = Cell::lstm;
+  bool reverse = false;     // from the last step to the first
+  Tensor projected;         // [L, B, G·H]: W_i x + b_i of all steps; for an LSTM b_h is in it too
+  Tensor recurrent_weight;  // [G·H, H]
+  Tensor recurrent_bias;    // [3H], GRU only
+  Tensor hidden;            // [B, H], before the first step
+  Tensor cell_state;        // [B, H], LSTM only
+  Tensor valid;             // bool [L, B]: where it is false the state is carried on; undefined: true everywhere
+};
+
+struct SequenceOutput {
+  Tensor hidden;      // [L, B, H], in the order of time; in padding what was carried on
+  Tensor cell_state;  // [B, H] after the last step, LSTM only
+};
+
+// fused: kernels for the cell, one product for the gradient of the weight, buffers made once; CPU, float32 and float64. composed: step by
+// step from libtorch's operations; also what a second derivative is computed with.
+SequenceOutput recurrent_sequence(const SequenceInput& input, Path path);
+
+}  // namespace attend::layers

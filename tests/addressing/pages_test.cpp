@@ -1,0 +1,139 @@
+// The examples of docs/addressing, run here; that a page shows just this code is tested too.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "attend/addressing/additive.h"
+#include "attend/addressing/attention.h"
+#include "attend/addressing/dot_product.h"
+#include "attend/addressing/normalizers/softmax.h"
+#include "attend/addressing/scores/additive.h"
+#include "attend/addressing/scores/dot.h"
+#include "attend/addressing/scores/general.h"
+#include "attend/core/recording.h"
+#include "attend/io/file.h"
+
+namespace {
+
+TEST(Page, Read) {
+  // cosine attention: a score of one's own inherits every rule above
+  const auto cosine = [](const at::Tensor& query, const at::Tensor& key) {
+    const auto unit = [](const at::Tensor& x) { return x / x.norm(2, -1, true); };
+    return attend::addressing::dot_score(unit(query), unit(key), 8.0);
+  };
+  const at::Tensor query = at::randn({2, 1, 3, 16}), memory = at::randn({2, 1, 5, 16});
+  const attend::Mask padding = attend::Mask::lengths(at::tensor({5, 2}, at::kLong));
+  const at::Tensor context = attend::addressing::read("cosine", query, memory, memory, cosine, padding).context;
+
+  EXPECT_EQ(context.sizes(), at::IntArrayRef({2, 1, 3, 16}));
+  EXPECT_TRUE(at::isfinite(context).all().item<bool>());
+}
+
+TEST(Page, DotProduct) {
+  // eight query heads over two key heads; the first two of five keys come from a cache
+  const at::Tensor query = at::randn({1, 8, 3, 64}), key = at::randn({1, 2, 5, 64}), value = at::randn({1, 2, 5, 32});
+  attend::addressing::DotProductOptions options;
+  options.read.return_weights = true;
+  const auto [context, weights] = attend::addressing::dot_product(query, key, value, attend::Mask::causal(), options);
+
+  EXPECT_EQ(context.sizes(), at::IntArrayRef({1, 8, 3, 32}));
+  EXPECT_EQ(weights[0][0][0][3].item<double>(), 0) << "the first query sees the cache and its own key";
+  EXPECT_GT(weights[0][0][0][2].item<double>(), 0);
+}
+
+TEST(Page, Additive) {
+  const at::Tensor query = at::randn({2, 1, 3, 16}), key = at::randn({2, 1, 7, 16}), value = at::randn({2, 1, 7, 32});
+  const at::Tensor weight = at::randn({16});
+  const attend::Mask padding = attend::Mask::lengths(at::tensor({7, 4}, at::kLong));
+  const at::Tensor context = attend::addressing::additive(query, key, value, weight, padding).context;
+
+  EXPECT_EQ(context.sizes(), at::IntArrayRef({2, 1, 3, 32}));
+}
+
+TEST(Page, Dropout) {
+  const std::int64_t seed = attend::addressing::draw_dropout_seed({});
+  const at::Tensor like = at::zeros({}, at::kFloat);
+  const at::Tensor whole = attend::addressing::dropout_multipliers({4, 8, 16, 16}, 0.1, seed, like);
+  // the second half of the batch by itself
+  const at::Tensor half = attend::addressing::dropout_multipliers({2, 8, 16, 16}, 0.1, seed, like, {.batch = 2});
+
+  EXPECT_TRUE(half.equal(whole.slice(0, 2)));
+}
+
+TEST(Page, Attention) {
+  attend::addressing::Attention attention(512, 256,
+                                          attend::addressing::AttentionOptions{.score = attend::addressing::Score::additive, .hidden = 64});
+  const at::Tensor query = at::randn({2, 1, 512}), memory = at::randn({2, 9, 256});
+  const attend::Mask padding = attend::Mask::lengths(at::tensor({9, 5}, at::kLong));
+  attend::Recording recording(*attention);
+  const at::Tensor context = attention(query, memory, memory, padding).context;
+  const at::Tensor weights = recording.take()[0].tensor;
+
+  EXPECT_EQ(context.sizes(), at::IntArrayRef({2, 1, 256}));
+  EXPECT_EQ(weights.sizes(), at::IntArrayRef({2, 1, 1, 9}));
+}
+
+TEST(Page, DotScore) {
+  const at::Tensor query = at::randn({2, 8, 3, 64}), key = at::randn({2, 2, 5, 64});
+  const at::Tensor scores = attend::addressing::dot_score(query, key, 1.0 / 8);
+
+  EXPECT_EQ(scores.sizes(), at::IntArrayRef({2, 8, 3, 5}));
+}
+
+TEST(Page, GeneralScore) {
+  const at::Tensor query = at::randn({2, 1, 1, 512}), key = at::randn({2, 1, 9, 256}), weight = at::randn({512, 256});
+  const at::Tensor scores = attend::addressing::general_score(query, key, weight);
+
+  EXPECT_EQ(scores.sizes(), at::IntArrayRef({2, 1, 1, 9}));
+}
+
+TEST(Page, AdditiveScore) {
+  const at::Tensor query = at::randn({2, 1, 3, 16}), key = at::randn({2, 1, 7, 16}), weight = at::randn({16});
+  const at::Tensor scores = attend::addressing::additive_score(query, key, weight);
+
+  EXPECT_EQ(scores.sizes(), at::IntArrayRef({2, 1, 3, 7}));
+}
+
+TEST(Page, Softmax) {
+  const at::Tensor scores = at::randn({1, 1, 2, 3});
+  const at::Tensor keep = at::arange(3) < at::tensor({2, 0}).view({1, 1, 2, 1});  // two keys for the first query, none for the second
+  const at::Tensor weights = attend::addressing::masked_softmax(scores, keep);
+
+  EXPECT_EQ(weights[0][0][1].abs().sum().item<double>(), 0);
+}
+
+// Without its white space, so that lines may be broken differently.
+std::string letters(const std::string& text) {
+  std::string kept;
+  for (const char c : text)
+    if (c != ' ' && c != '\n') kept += c;
+  return kept;
+}
+
+std::vector<std::string> code_of(const std::string& page) {
+  const std::string begin = "```cpp\n", end = "```\n";
+  std::vector<std::string> blocks;
+  for (std::size_t at = page.find(begin); at != std::string::npos; at = page.find(begin, at)) {
+    at += begin.size();
+    blocks.push_back(page.substr(at, page.find(end, at) - at));
+  }
+  return blocks;
+}
+
+TEST(Page, EachShowsCodeThatIsRunHere) {
+  const std::filesystem::path source = ATTEND_SOURCE_DIR;
+  const std::string run = letters(attend::io::read_file(source / "tests/addressing/pages_test.cpp"));
+  int pages = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(source / "docs/addressing")) {
+    if (entry.path().extension() != ".md") continue;
+    ++pages;
+    const std::vector<std::string> blocks = code_of(attend::io::read_file(entry.path()));
+    EXPECT_FALSE(blocks.empty()) << entry.path() << " has no example";
+    for (const std::string& block : blocks)
+      EXPECT_NE(run.find(letters(block)), std::string::npos) << entry.path() << " shows code that differs from this file's:\n" << block;
+  }
+  EXPECT_GE(pages, 9);
+}
+
+}  // namespace

@@ -1,0 +1,151 @@
+#include "attend/addressing/read.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "attend/addressing/scores/dot.h"
+#include "attend/base/error.h"
+#include "tests/reference/tensors.h"
+
+namespace attend::addressing {
+namespace {
+
+using testing::StrEq;
+using testing::ThrowsMessage;
+
+constexpr double read_nan = std::numeric_limits<double>::quiet_NaN();
+
+// A read whose scores are given: one query, values 1, 10, 100.
+struct GivenScores {
+  std::vector<double> scores;
+
+  AttentionResult read_with(const Mask& mask, ReadOptions options) const {
+    options.return_weights = true;
+    const Tensor query = at::zeros({1, 1, 1, 1}, at::kDouble), key = at::zeros({1, 1, 3, 1}, at::kDouble);
+    const Tensor value = at::tensor({1.0, 10.0, 100.0}, at::kDouble).view({1, 1, 3, 1});
+    const auto score = [this](const Tensor&, const Tensor&) { return reference::tensor_of(scores, {1, 1, 1, 3}, at::kDouble); };
+    return read("mine", query, key, value, score, mask, options);
+  }
+};
+
+void expect_weights(const AttentionResult& result, std::vector<double> shares) {
+  const double sum = shares[0] + shares[1] + shares[2];
+  for (double& share : shares) share /= sum;
+  const reference::Tolerance near = reference::tolerance(reference::Type::float64, 3);
+  EXPECT_EQ(reference::difference("weights", reference::numbers(result.weights), shares, near), "");
+  EXPECT_EQ(reference::difference("context", reference::numbers(result.context), {shares[0] + 10 * shares[1] + 100 * shares[2]}, near), "");
+}
+
+TEST(Read, WeighsValuesBySoftmaxedScores) { expect_weights(GivenScores{{0, std::log(2.0), std::log(5.0)}}.read_with({}, {}), {1, 2, 5}); }
+
+TEST(Read, CapsScoresBeforeTheBiasAndMasksAfterIt) {
+  const Tensor bias = at::tensor({3.0, 0.0, 0.0}, at::kDouble).view({1, 1, 1, 3});
+  const auto capped = [](double score) { return 2 * std::tanh(score / 2); };
+  expect_weights(GivenScores{{1, 5, -4}}.read_with(Mask::bias(bias), {.soft_cap = 2}),
+                 {std::exp(capped(1) + 3), std::exp(capped(5)), std::exp(capped(-4))});
+  expect_weights(GivenScores{{1, 5, -4}}.read_with(Mask::bias(bias) & Mask::lengths(at::tensor({2}, at::kLong)), {.soft_cap = 2}),
+                 {std::exp(capped(1) + 3), std::exp(capped(5)), 0});
+}
+
+TEST(Read, DropsWeightsAfterTheSoftmaxAndReturnsThemAsTheyWereBefore) {
+  const GivenScores given{{0, std::log(2.0), std::log(5.0)}};
+  int dropped = 0;
+  for (std::uint64_t state = 0; state < 8; ++state) {
+    at::Generator generator = at::detail::createCPUGenerator(state), same = at::detail::createCPUGenerator(state);
+    const AttentionResult result = given.read_with({}, {.dropout = 0.5, .generator = generator});
+    const Tensor multipliers = dropout_multipliers({1, 1, 1, 3}, 0.5, draw_dropout_seed(same), result.weights);
+    dropped += (multipliers == 0).sum().item<int>();
+    EXPECT_TRUE(result.weights.equal(given.read_with({}, {}).weights));
+    EXPECT_NEAR(result.context.item<double>(),
+                (result.weights * multipliers).flatten().dot(at::tensor({1.0, 10.0, 100.0}, at::kDouble)).item<double>(), 1e-12);
+  }
+  EXPECT_GT(dropped, 0);
+  EXPECT_LT(dropped, 24);
+}
+
+TEST(Read, DrawsFromItsGeneratorOnlyToDrop) {
+  at::Generator generator = at::detail::createCPUGenerator(3);
+  const Tensor before = generator.get_state();
+  GivenScores{{0, 1, 2}}.read_with({}, {.generator = generator});
+  EXPECT_TRUE(generator.get_state().equal(before));
+  GivenScores{{0, 1, 2}}.read_with({}, {.dropout = 0.5, .generator = generator});
+  EXPECT_FALSE(generator.get_state().equal(before));
+}
+
+TEST(Read, AnOriginDropsWhatTheWholeWouldHaveDropped) {
+  const Tensor query = at::randn({2, 2, 6, 4}, at::kDouble), key = at::randn({2, 2, 5, 4}, at::kDouble),
+               value = at::randn({2, 2, 5, 3}, at::kDouble);
+  const auto part = [&](std::int64_t first, std::int64_t last) {
+    ReadOptions options{.dropout = 0.5, .generator = at::detail::createCPUGenerator(8), .dropout_origin = {.query = first}};
+    return read(
+               "mine", query.slice(2, first, last), key, value, [](const Tensor& q, const Tensor& k) { return dot_score(q, k); }, {},
+               options)
+        .context;
+  };
+  EXPECT_TRUE(at::allclose(at::cat({part(0, 2), part(2, 6)}, 2), part(0, 6), 1e-13, 1e-13));
+}
+
+TEST(Read, TheScoreGetsFiniteInputs) {
+  Tensor query = at::ones({1, 1, 2, 2}, at::kDouble), key = at::ones({1, 1, 3, 2}, at::kDouble),
+         value = at::ones({1, 1, 3, 2}, at::kDouble);
+  key[0][0][2][0] = read_nan;
+  value[0][0][2][1] = HUGE_VAL;
+  query[0][0][1][0] = -HUGE_VAL;
+  bool called = false;
+  const auto score = [&](const Tensor& q, const Tensor& k) {
+    called = true;
+    EXPECT_TRUE(at::isfinite(q).all().item<bool>());
+    EXPECT_TRUE(at::isfinite(k).all().item<bool>());
+    return dot_score(q, k);
+  };
+  const AttentionResult result =
+      read("mine", query, key, value, score, Mask::lengths(at::tensor({2}, at::kLong)), {.return_weights = true});
+  EXPECT_TRUE(called);
+  EXPECT_TRUE(result.context[0][0][0].equal(at::ones({2}, at::kDouble))) << "what is masked can't be seen";
+  EXPECT_TRUE(at::isnan(result.context[0][0][1]).all().item<bool>()) << "the query itself is not finite";
+}
+
+TEST(Read, ARowWithNothingToReadIsZero) {
+  const AttentionResult result = GivenScores{{0, 1, 2}}.read_with(Mask::lengths(at::tensor({0}, at::kLong)), {});
+  EXPECT_EQ(result.context.item<double>(), 0);
+  EXPECT_TRUE(result.weights.equal(at::zeros({1, 1, 1, 3}, at::kDouble)));
+}
+
+TEST(Read, HalfTypesAreScoredInFloat32) {
+  for (const at::ScalarType type : {at::kHalf, at::kBFloat16}) {
+    const Tensor x = at::randn({1, 1, 3, 4}).to(type);
+    const auto score = [](const Tensor& q, const Tensor& k) {
+      EXPECT_EQ(q.scalar_type(), at::kFloat);
+      return dot_score(q, k);
+    };
+    const AttentionResult result = read("mine", x, x, x, score, {}, {.return_weights = true});
+    EXPECT_EQ(result.context.scalar_type(), type);
+    EXPECT_EQ(result.weights.scalar_type(), type);
+  }
+}
+
+TEST(Read, RefusesOptionsOutOfRange) {
+  const auto reading = [](const ReadOptions& options) { return [options] { GivenScores{{0, 1, 2}}.read_with({}, options); }; };
+  const auto refuses = [](const std::string& message) { return ThrowsMessage<InvalidArgument>(StrEq("mine: " + message)); };
+  EXPECT_THAT(reading({.dropout = 1.5}), refuses("expected dropout from 0 to 1, got 1.5"));
+  EXPECT_THAT(reading({.dropout = read_nan}), refuses("expected dropout from 0 to 1, got nan"));
+  EXPECT_THAT(reading({.soft_cap = -1}), refuses("expected soft_cap ≥ 0, got -1"));
+  EXPECT_THAT(reading({.soft_cap = HUGE_VAL}), refuses("expected soft_cap ≥ 0, got inf"));
+  EXPECT_THAT(
+      reading({.path = Path::fused}),
+      ThrowsMessage<NotSupported>(StrEq("mine: path \"fused\" is impossible: no fused kernel of this mechanism exists in this version; "
+                                        "use \"automatic\" or \"composed\"")));
+}
+
+TEST(Explain, SaysWhichPathRunsAndWhy) {
+  EXPECT_EQ(explain({}), "composed: no fused kernel of this mechanism exists in this version");
+  EXPECT_EQ(explain({.path = Path::composed}), "composed: it was asked for");
+  EXPECT_EQ(explain({.path = Path::fused}), "refused: no fused kernel of this mechanism exists in this version");
+}
+
+}  // namespace
+}  // namespace attend::addressing

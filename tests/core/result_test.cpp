@@ -1,0 +1,23 @@
+#include "attend/core/result.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace attend {
+namespace {
+
+TEST(Path, HasANameForEachOfItsValues) {
+  EXPECT_EQ(name_of(Path::automatic), "automatic");
+  EXPECT_EQ(name_of(Path::fused), "fused");
+  EXPECT_EQ(name_of(Path::composed), "composed");
+  EXPECT_THAT(names_of<Path>(), testing::ElementsAre("automatic", "fused", "composed"));
+}
+
+TEST(AttentionResult, HasNoWeightsUnlessTheyAreFilledIn) {
+  const AttentionResult result{at::zeros({1, 1, 2, 3}), {}};
+  EXPECT_TRUE(result.context.defined());
+  EXPECT_FALSE(result.weights.defined());
+}
+
+}  // namespace
+}  // namespace attend

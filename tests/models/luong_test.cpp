@@ -1,0 +1,364 @@
+#include "attend/models/luong.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/optim/adam.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "attend/base/error.h"
+#include "attend/core/recording.h"
+#include "attend/io/file.h"
+#include "tests/reference/gradients.h"
+#include "tests/reference/luong.h"
+
+namespace attend::models {
+namespace {
+
+using testing::ElementsAre;
+using testing::StrEq;
+using testing::ThrowsMessage;
+
+using Tokens = std::vector<std::int64_t>;
+
+constexpr std::int64_t source_vocabulary = 9, target_vocabulary = 7;
+const LuongOptions small = {.embedding = 3, .hidden = 4, .decoder_hidden = 5};
+
+std::vector<LuongOptions> all_luong_forms() {
+  std::vector<LuongOptions> forms;
+  for (const layers::Cell cell : {layers::Cell::gru, layers::Cell::lstm})
+    for (const std::int64_t layers : {1, 2})
+      for (const bool input_feeding : {false, true}) {
+        forms.push_back(small);
+        forms.back().cell = cell, forms.back().layers = layers, forms.back().input_feeding = input_feeding;
+      }
+  return forms;
+}
+
+std::string luong_form(const LuongOptions& options) {
+  return std::string(name_of(options.cell)) + ", layers " + std::to_string(options.layers) +
+         (options.input_feeding ? ", input feeding" : "");
+}
+
+// In float64 and not training, with weights that are large enough to matter.
+std::shared_ptr<Luong> make_luong(const LuongOptions& options) {
+  const auto model = std::make_shared<Luong>(source_vocabulary, target_vocabulary, options);
+  model->to(at::kDouble);
+  model->eval();
+  const torch::NoGradGuard no_gradient;
+  for (Tensor& parameter : model->parameters()) parameter.normal_(0, 0.7);
+  return model;
+}
+
+TokenBatch batch_of(const std::vector<Tokens>& rows, std::int64_t padding = 0) {
+  std::size_t longest = 0;
+  Tokens lengths;
+  for (const Tokens& row : rows) {
+    longest = std::max(longest, row.size());
+    lengths.push_back(static_cast<std::int64_t>(row.size()));
+  }
+  std::vector<Tensor> tensors;
+  for (Tokens row : rows) {
+    row.resize(longest + static_cast<std::size_t>(padding), padding_token);
+    tensors.push_back(at::tensor(row, at::kLong));
+  }
+  return {at::stack(tensors), at::tensor(lengths, at::kLong)};
+}
+
+const std::vector<Tokens> sources = {{4, 8, 5, 6, 3}, {7, 3}, {5, 5, 3}};
+const std::vector<Tokens> targets = {{2, 5, 3}, {2, 4, 6, 4, 3}, {2, 6, 5, 3}};
+
+double loss_of(Luong& model, const TokenBatch& source, const TokenBatch& target) {
+  return model.forward(source, target).losses[0].value.item<double>();
+}
+
+reference::LuongModel reference_of(const Luong& model, const LuongOptions& options) {
+  const auto parameters = model.named_parameters();
+  const auto named = [&](const std::string& name) {
+    const Tensor* found = parameters.find(name);
+    return found == nullptr ? reference::Vector() : reference::numbers(*found);
+  };
+  const auto recurrent = [&](const std::string& name, bool bidirectional) {
+    std::vector<reference::RecurrentWeights> weights;
+    for (std::int64_t layer = 0; layer < options.layers; ++layer)
+      for (const char* direction : {"", "_reverse"}) {
+        if (!bidirectional && *direction != '\0') continue;
+        const std::string suffix = "_l" + std::to_string(layer) + direction;
+        weights.push_back({named(name + ".weight_ih" + suffix), named(name + ".weight_hh" + suffix), named(name + ".bias_ih" + suffix),
+                           named(name + ".bias_hh" + suffix)});
+      }
+    return weights;
+  };
+  const auto cell = options.cell == layers::Cell::gru ? reference::RecurrentCell::gru : reference::RecurrentCell::lstm;
+  const std::int64_t decoder_input = options.embedding + (options.input_feeding ? options.decoder_hidden : 0);
+  return {.input_feeding = options.input_feeding,
+          .embedding = options.embedding,
+          .source_embedding = named("source_embedding.weight"),
+          .target_embedding = named("target_embedding.weight"),
+          .encoder_sizes = {cell, options.embedding, options.hidden, options.layers, 2},
+          .decoder_sizes = {cell, decoder_input, options.decoder_hidden, options.layers, 1},
+          .encoder = recurrent("encoder", true),
+          .decoder = recurrent("decoder", false),
+          .first_state_weight = named("first_state.weight"),
+          .first_state_bias = named("first_state.bias"),
+          .first_cell_weight = named("first_cell.weight"),
+          .first_cell_bias = named("first_cell.bias"),
+          .score = reference::general(named("attention.weight"), options.decoder_hidden, 2 * options.hidden),
+          .combine = named("combine.weight"),
+          .output_weight = named("output.weight"),
+          .output_bias = named("output.bias")};
+}
+
+TEST(Luong, EqualsItsEquationsOnAPaddedBatch) {
+  for (const LuongOptions& options : all_luong_forms()) {
+    const std::shared_ptr<Luong> model = make_luong(options);
+    const reference::LuongModel equations = reference_of(*model, options);
+    Recording recording(*model);
+    const Tensor logits = model->forward(batch_of(sources), batch_of(targets)).output;
+    std::vector<Tensor> steps;
+    for (const Recording::Item& item : recording.take()) steps.push_back(item.tensor);
+    const Tensor alignments = at::cat(steps, 2);
+    ASSERT_EQ(logits.sizes(), at::IntArrayRef({3, 4, target_vocabulary}));
+    ASSERT_EQ(alignments.sizes(), at::IntArrayRef({3, 1, 4, 5}));
+    const reference::Tolerance near = reference::tolerance(reference::Type::float64, 64);
+    for (std::size_t row = 0; row < sources.size(); ++row) {
+      const Tokens given(targets[row].begin(), targets[row].end() - 1);
+      const reference::LuongOutcome wanted = reference::luong(equations, sources[row], given);
+      for (std::size_t t = 0; t < given.size(); ++t) {
+        const auto b = static_cast<std::int64_t>(row), place = static_cast<std::int64_t>(t);
+        reference::Vector alignment = wanted.alignments[t];
+        alignment.resize(5, 0.0);
+        EXPECT_EQ(reference::difference("logits", reference::numbers(logits[b][place]), wanted.logits[t], near), "")
+            << luong_form(options) << ", row " << row << ", step " << t;
+        EXPECT_EQ(reference::difference("alignment", reference::numbers(alignments[b][0][place]), alignment, near), "")
+            << luong_form(options) << ", row " << row << ", step " << t;
+      }
+    }
+  }
+}
+
+TEST(Luong, TeacherForcingAndStepsGiveTheSameProbabilities) {
+  const TokenBatch source = batch_of(sources), target = batch_of(targets);
+  for (const LuongOptions& options : all_luong_forms()) {
+    const std::shared_ptr<Luong> model = make_luong(options);
+    const torch::NoGradGuard no_gradient;
+    const Tensor wanted = model->forward(source, target).output.log_softmax(-1);
+    DecoderState state = model->encode(source);
+    for (std::int64_t t = 0; t < wanted.size(1); ++t) {
+      const Tensor got = model->step(target.tokens.select(1, t), state);
+      EXPECT_TRUE(at::allclose(got, wanted.select(1, t), 1e-12, 1e-12)) << luong_form(options) << ", step " << t;
+      EXPECT_TRUE(at::allclose(got.exp().sum(1), at::ones({3}, at::kDouble))) << luong_form(options);
+    }
+  }
+}
+
+TEST(Luong, ReorderedStatesGoOnAsTheirRowsWouldHave) {
+  const Tensor rows = at::tensor({2, 0, 0, 1}, at::kLong), first = at::full({3}, begin_token, at::kLong),
+               second = at::tensor({4, 5, 6}, at::kLong);
+  for (const LuongOptions& options : all_luong_forms()) {
+    const std::shared_ptr<Luong> model = make_luong(options);
+    const torch::NoGradGuard no_gradient;
+    DecoderState state = model->encode(batch_of(sources));
+    model->step(first, state);
+    DecoderState reordered = SequenceToSequence::reorder(state, rows);
+    const Tensor wanted = model->step(second, state), got = model->step(second.index_select(0, rows), reordered);
+    EXPECT_TRUE(at::allclose(got, wanted.index_select(0, rows), 1e-12, 1e-12)) << luong_form(options);
+  }
+}
+
+TEST(Luong, MorePaddingChangesNothing) {
+  for (const LuongOptions& options : all_luong_forms()) {
+    const std::shared_ptr<Luong> model = make_luong(options);
+    const ModelOutput little = model->forward(batch_of(sources), batch_of(targets)),
+                      much = model->forward(batch_of(sources, 4), batch_of(targets, 3));
+    EXPECT_TRUE(at::allclose(much.output.slice(1, 0, 4), little.output, 1e-12, 1e-12)) << luong_form(options);
+    EXPECT_NEAR(much.losses[0].value.item<double>(), little.losses[0].value.item<double>(), 1e-12) << luong_form(options);
+  }
+}
+
+TEST(Luong, TheLossOfABatchIsTheMeanOverItsTokens) {
+  for (const double label_smoothing : {0.0, 0.1})
+    for (LuongOptions options : all_luong_forms()) {
+      options.label_smoothing = label_smoothing;
+      const std::shared_ptr<Luong> model = make_luong(options);
+      model->train();
+      double sum = 0, tokens = 0;
+      for (std::size_t row = 0; row < sources.size(); ++row) {
+        const auto count = static_cast<double>(targets[row].size() - 1);
+        sum += count * loss_of(*model, batch_of({sources[row]}), batch_of({targets[row]}));
+        tokens += count;
+      }
+      EXPECT_NEAR(loss_of(*model, batch_of(sources), batch_of(targets)), sum / tokens, 1e-12) << luong_form(options);
+    }
+}
+
+TEST(Luong, ItsLossIsTheCrossEntropyOfWhatFollows) {
+  LuongOptions options = small;
+  options.label_smoothing = 0.2;
+  const std::shared_ptr<Luong> model = make_luong(options);
+  const TokenBatch target = batch_of(targets);
+  for (const bool training : {false, true}) {
+    model->train(training);
+    const ModelOutput output = model->forward(batch_of(sources), target);
+    ASSERT_EQ(output.losses.size(), 1u);
+    EXPECT_EQ(output.losses[0].name, "cross_entropy");
+    EXPECT_EQ(output.losses[0].weight, 1.0);
+    const Tensor wanted = cross_entropy(output.output, target.tokens.slice(1, 1), training ? 0.2 : 0.0);
+    EXPECT_TRUE(output.losses[0].value.equal(wanted)) << "labels are smoothed only while training";
+  }
+}
+
+TEST(Luong, HasTheGradientsOfItsFormula) {
+  LuongOptions fed = {
+      .embedding = 2, .hidden = 2, .decoder_hidden = 3, .cell = layers::Cell::lstm, .input_feeding = true, .label_smoothing = 0.1};
+  LuongOptions deep = {.embedding = 2, .hidden = 2, .decoder_hidden = 3, .layers = 2, .cell = layers::Cell::gru};
+  deep.attention = {.score = addressing::Score::additive, .hidden = 2};
+  for (const LuongOptions& options : {fed, deep}) {
+    const std::shared_ptr<Luong> model = make_luong(options);
+    model->train();
+    const TokenBatch source = batch_of({{4, 8, 5}, {7, 3}}), target = batch_of({{2, 3}, {2, 4, 6, 3}});
+    EXPECT_EQ(reference::gradient_difference([&] { return model->forward(source, target).losses[0].value; }, model->parameters()), "")
+        << luong_form(options);
+  }
+}
+
+TEST(Luong, TakesEveryScore) {
+  for (const addressing::Score score :
+       {addressing::Score::dot, addressing::Score::scaled_dot, addressing::Score::general, addressing::Score::additive}) {
+    LuongOptions options = {.embedding = 3, .hidden = 4, .decoder_hidden = 8};
+    options.attention.score = score;
+    const std::shared_ptr<Luong> model = make_luong(options);
+    EXPECT_TRUE(std::isfinite(loss_of(*model, batch_of(sources), batch_of(targets)))) << name_of(score);
+  }
+}
+
+TEST(Luong, DropsOnlyWhileTraining) {
+  LuongOptions options = small;
+  options.dropout = 0.5;
+  const std::shared_ptr<Luong> model = make_luong(options);
+  const TokenBatch source = batch_of(sources), target = batch_of(targets);
+  EXPECT_EQ(loss_of(*model, source, target), loss_of(*model, source, target));
+  model->train();
+  EXPECT_NE(loss_of(*model, source, target), loss_of(*model, source, target));
+}
+
+TEST(Luong, ItsRecordedAlignmentsSumToOneOverTheRealSource) {
+  for (const LuongOptions& options : all_luong_forms()) {
+    const std::shared_ptr<Luong> model = make_luong(options);
+    EXPECT_EQ(model->alignment_module(), "attention");
+    Recording recording(*model, {.modules = {model->alignment_module()}});
+    model->forward(batch_of(sources), batch_of(targets));
+    const std::vector<Recording::Item> items = recording.take();
+    ASSERT_EQ(items.size(), options.input_feeding ? 4u : 1u) << "one call for each step only where the step needs the last one";
+    for (const Recording::Item& item : items) {
+      EXPECT_EQ(item.module, "attention");
+      EXPECT_EQ(item.kind, "alignment");
+      EXPECT_THAT(item.axes, ElementsAre("batch", "head", "query", "key"));
+      EXPECT_TRUE(at::allclose(item.tensor.sum(-1), at::ones_like(item.tensor.sum(-1)), 1e-12, 1e-12));
+      EXPECT_EQ(item.tensor[1].slice(-1, 2).abs().max().item<double>(), 0) << "padding is seen";
+    }
+  }
+}
+
+// Random symbols; the target is the source, reversed where asked for.
+struct Pairs {
+  std::vector<Tokens> source, target;
+};
+Pairs random_pairs(std::int64_t count, bool reversed) {
+  Pairs pairs;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Tensor symbols = at::randint(4, 10, {at::randint(2, 6, {1}).item<std::int64_t>()}, at::kLong);
+    Tokens text(symbols.data_ptr<std::int64_t>(), symbols.data_ptr<std::int64_t>() + symbols.numel());
+    pairs.source.push_back(text);
+    pairs.source.back().push_back(end_token);
+    if (reversed) std::reverse(text.begin(), text.end());
+    text.insert(text.begin(), begin_token);
+    text.push_back(end_token);
+    pairs.target.push_back(text);
+  }
+  return pairs;
+}
+
+TEST(Luong, LearnsToCopyAndToReverse) {
+  for (const bool reversed : {false, true}) {
+    at::manual_seed(1);
+    LuongOptions options = {.embedding = 16, .hidden = 24, .decoder_hidden = 32, .cell = layers::Cell::gru, .input_feeding = !reversed};
+    Luong model(10, 10, options);
+    torch::optim::Adam optimizer(model.parameters(), torch::optim::AdamOptions(0.01));
+    for (int step = 0; step < 250; ++step) {
+      const Pairs pairs = random_pairs(32, reversed);
+      optimizer.zero_grad();
+      model.forward(batch_of(pairs.source), batch_of(pairs.target)).losses[0].value.backward();
+      optimizer.step();
+    }
+    model.eval();
+    const Pairs fresh = random_pairs(64, reversed);
+    EXPECT_LT(loss_of(model, batch_of(fresh.source), batch_of(fresh.target)), 0.25) << (reversed ? "reversing" : "copying");
+  }
+}
+
+TEST(Luong, TheSameSeedGivesTheSameModel) {
+  at::manual_seed(3);
+  const Luong first(9, 7, small);
+  at::manual_seed(3);
+  const Luong second(9, 7, small);
+  for (std::size_t i = 0; i < first.parameters().size(); ++i) EXPECT_TRUE(first.parameters()[i].equal(second.parameters()[i]));
+}
+
+TEST(Luong, ItsPageListsEveryOption) {
+  const std::string page = io::read_file(std::filesystem::path(ATTEND_SOURCE_DIR) / "docs/systems/luong.md");
+  for (const OptionDescription& option : describe_options<LuongOptions>()) {
+    const std::string row = "| `" + option.name + "` | `" + option.default_text + "` | " + option.meaning + " |\n";
+    EXPECT_NE(page.find(row), std::string::npos) << "docs/systems/luong.md lacks the row\n" << row;
+  }
+}
+
+auto luong_refuses(const std::string& message) { return ThrowsMessage<InvalidArgument>(StrEq("attend::models::Luong: " + message)); }
+
+TEST(Luong, RefusesOptionsOutOfRange) {
+  const auto making = [](void (*change)(LuongOptions&)) {
+    return [change] {
+      LuongOptions options = small;
+      change(options);
+      Luong(9, 7, options);
+    };
+  };
+  EXPECT_THAT(making([](LuongOptions& options) { options.embedding = 0; }), luong_refuses("expected embedding ≥ 1, got 0"));
+  EXPECT_THAT(making([](LuongOptions& options) { options.hidden = -1; }), luong_refuses("expected hidden ≥ 1, got -1"));
+  EXPECT_THAT(making([](LuongOptions& options) { options.decoder_hidden = 0; }), luong_refuses("expected decoder_hidden ≥ 1, got 0"));
+  EXPECT_THAT(making([](LuongOptions& options) { options.layers = 0; }), luong_refuses("expected layers ≥ 1, got 0"));
+  EXPECT_THAT(making([](LuongOptions& options) { options.dropout = 1; }), luong_refuses("expected dropout from 0 to below 1, got 1"));
+  EXPECT_THAT(making([](LuongOptions& options) { options.label_smoothing = -0.5; }),
+              luong_refuses("expected label_smoothing from 0 to below 1, got -0.5"));
+  EXPECT_THAT(
+      making([](LuongOptions& options) { options.attention.score = addressing::Score::dot; }),
+      ThrowsMessage<InvalidArgument>(StrEq("attend::addressing::Attention: score \"dot\" needs queries and keys of the same width, got 5 "
+                                           "and 8; use \"general\" or \"additive\"")));
+  EXPECT_THAT([] { Luong(0, 7, small); }, luong_refuses("expected source_vocabulary ≥ 1, got 0"));
+  EXPECT_THAT([] { Luong(9, 0, small); }, luong_refuses("expected target_vocabulary ≥ 1, got 0"));
+}
+
+TEST(Luong, RefusesTokensThatDontFit) {
+  Luong model(9, 7, small);
+  const TokenBatch source = batch_of(sources), target = batch_of(targets);
+  EXPECT_THAT([&] { model.forward({source.tokens[0], source.lengths}, target); }, luong_refuses("expected source tokens [B, L], got [5]"));
+  EXPECT_THAT(
+      [&] {
+        model.forward(source, {target.tokens.slice(0, 0, 2), target.lengths});
+      },
+      luong_refuses("expected target tokens [B, L] with B = 3, got [2, 5]"));
+  EXPECT_THAT(
+      [&] {
+        model.forward(source, batch_of({{2}, {2}, {2}}));
+      },
+      luong_refuses("expected target tokens [B, L] with L ≥ 2, for a beginning and an end, got [3, 1]"));
+  EXPECT_THAT(
+      [&] {
+        model.encode({source.tokens, at::tensor({5, 2, 6}, at::kLong)});
+      },
+      ThrowsMessage<InvalidArgument>(StrEq("attend::layers::Recurrent: expected lengths from 1 to L = 5, got 2 to 6")));
+}
+
+}  // namespace
+}  // namespace attend::models
