@@ -35,7 +35,13 @@ void add_train(CLI::App& app, Arguments& arguments) {
   auto given = std::make_shared<TrainArguments>();
   CLI::App* command = add_command(app, "train", "Train a recipe", "attend train B3-cmudict-quickstart --set train.steps=500 --out runs/short");
   command->add_option("RECIPE", given->recipe, "A recipe's path, or its name in ./recipes or among the installed ones");
-  command->add_option("--set", given->settings, "KEY=VALUE: a setting in place of the recipe's; may be given again")->expected(1)->take_all();
+  const auto is_setting = [](const std::string& text) {
+    return text.find('=') == std::string::npos ? "expected KEY=VALUE, for example train.steps=500, got " + text : std::string();
+  };
+  command->add_option("--set", given->settings, "KEY=VALUE: a setting in place of the recipe's; may be given again")
+      ->expected(1)
+      ->take_all()
+      ->check(CLI::Validator(is_setting, ""));
   command->add_option("--out", given->out, "The run's folder (default: runs/NAME)");
   command->add_flag("--resume", given->resume, "Go on from the folder's last checkpoint");
   command->add_flag("--settings", given->list_settings, "List every setting of a recipe, with its default, and train nothing");

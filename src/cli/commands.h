@@ -3,11 +3,18 @@
 
 #include <cstdint>
 
+#include "attend/base/error.h"
 #include "attend/tasks/sequence_to_sequence.h"
 #include "attend/tasks/systems.h"
 #include "cli/arguments.h"
 
 namespace attend::cli {
+
+// What was asked for can't be, whatever the files hold: the tool exits with `wrong_call`.
+class WrongCall : public InvalidArgument {
+ public:
+  using InvalidArgument::InvalidArgument;
+};
 
 void run(const QuickstartArguments& arguments);
 void run(const DataArguments& arguments);

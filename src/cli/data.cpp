@@ -20,7 +20,7 @@ void print_source(const io::Value& source, const std::filesystem::path& folder) 
 void run(const DataArguments& arguments) {
   const std::vector<std::string> known = {"cmudict"};
   if (arguments.name != "cmudict")
-    throw InvalidArgument(format("data: there is no set \"{}\"{}; there is: cmudict", arguments.name, did_you_mean(arguments.name, known)));
+    throw WrongCall(format("data: there is no set \"{}\"{}; there is: cmudict", arguments.name, did_you_mean(arguments.name, known)));
   const std::filesystem::path folder = tasks::data_folder() / arguments.name;
   print_source(data::make_cmudict(folder), folder);
 }

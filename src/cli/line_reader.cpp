@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "attend/base/error.h"
 #include "attend/data/pairs.h"
@@ -53,6 +54,7 @@ std::vector<std::string> LineReader::next(std::size_t most) {
   }
   for (std::string& line : lines)
     if (line.ends_with('\r')) line.pop_back();
+  if (!lines.empty() && !std::exchange(began_, true) && lines[0].starts_with("\xEF\xBB\xBF")) lines[0].erase(0, 3);
   return lines;
 }
 

@@ -15,7 +15,8 @@ class LineReader {
   LineReader(const LineReader&) = delete;
   LineReader& operator=(const LineReader&) = delete;
 
-  // Waits for one line, then takes those that are there already, `most` at the most. Empty: the end. Lines come without "\n" or "\r\n".
+  // Waits for one line, then takes those that are there already, `most` at the most. Empty: the end. Lines come without "\n" or "\r\n",
+  // the first one without a byte order mark.
   std::vector<std::string> next(std::size_t most);
 
   // "FILE" or "standard input".
@@ -27,7 +28,7 @@ class LineReader {
 
   std::string name_, buffer_;
   int descriptor_ = -1;
-  bool ended_ = false;
+  bool ended_ = false, began_ = false;
 };
 
 }  // namespace attend::cli

@@ -12,20 +12,16 @@
 
 namespace {
 
-// Beside the tool: BIN/../lib/attend in a build, BIN/../LIBDIR/attend where it is installed.
+// The build tree is laid out as the installed one: one path from the tool to the libraries holds in both.
 std::filesystem::path commands_module() {
-  const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  for (const char* library_folder : {"lib", ATTEND_LIBRARY_FOLDER}) {
-    const std::filesystem::path file = bin.parent_path() / library_folder / "attend/attend_commands.so";
-    if (std::filesystem::exists(file)) return file;
-  }
-  return {};
+  const std::filesystem::path tool = std::filesystem::read_symlink("/proc/self/exe");
+  return (tool.parent_path() / ATTEND_LIBRARIES_FROM_TOOL / "attend/attend_commands.so").lexically_normal();
 }
 
 int run(const attend::cli::Arguments& arguments) {
   const std::filesystem::path file = commands_module();
-  if (file.empty()) {
-    std::fprintf(stderr, "attend: attend_commands.so is missing beside the tool (../%s/attend); install attend again\n", ATTEND_LIBRARY_FOLDER);
+  if (!std::filesystem::exists(file)) {
+    std::fprintf(stderr, "attend: %s is missing; install attend again\n", file.c_str());
     return attend::cli::failed;
   }
   void* module = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);

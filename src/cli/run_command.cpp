@@ -2,6 +2,7 @@
 #include <malloc.h>
 #include <sched.h>
 
+#include <csignal>
 #include <exception>
 
 #include "attend/base/api.h"
@@ -29,6 +30,7 @@ void keep_memory() {
 
 int run_command(const Arguments& arguments) {
   try {
+    std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error with a message, as a full disk is
     set_threads(arguments.threads);
     keep_memory();
     std::visit([](const auto& command) { run(command); }, arguments.command);
@@ -38,10 +40,13 @@ int run_command(const Arguments& arguments) {
   } catch (const c10::Error& error) {
     std::fflush(stdout);
     warn(std::string("libtorch refused: ") + error.what_without_backtrace());
+  } catch (const WrongCall& error) {
+    warn(error.what());
+    return wrong_call;
   } catch (const std::exception& error) {
     std::fflush(stdout);  // answers before an error are answers
-    if (is_interrupted()) end_by_signal();
     warn(error.what());
+    if (is_interrupted()) end_by_signal();
   }
   return failed;
 }

@@ -38,7 +38,7 @@ void run(const SystemsArguments& arguments) {
     else
       print_system(system);
   }
-  if (found == 0) throw InvalidArgument(format("systems: there is no \"{}\"{}", arguments.name, did_you_mean(arguments.name, known)));
+  if (found == 0) throw WrongCall(format("systems: there is no \"{}\"{}", arguments.name, did_you_mean(arguments.name, known)));
   if (arguments.json) print(io::to_json(list) + "\n");
 }
 

@@ -34,6 +34,10 @@ bool train_with_progress(const tasks::Recipe& recipe, const std::filesystem::pat
     if (line.is_due())
       line.show(static_cast<double>(progress.step) / static_cast<double>(std::max<std::int64_t>(progress.steps, 1)), progress_text(progress));
   };
+  callbacks.problem = [&line](const std::string& problem) {
+    line.clear();
+    warn(problem);
+  };
   callbacks.began = [](const tasks::TrainingData& data) {
     std::string left_out;
     if (data.too_long > 0) left_out += format(", {} left out: longer than data.longest", data.too_long);

@@ -32,7 +32,7 @@ void run(const ViewArguments& arguments) {
   else if (out.extension() == ".png")
     view::write_png(out, example, example.items.front(), options);
   else
-    throw InvalidArgument(format("view: --export {}: expected a name that ends in .svg or .png", arguments.out));
+    throw WrongCall(format("view: --export {}: expected a name that ends in .svg or .png", arguments.out));
   print(arguments.out + "\n");
 }
 

@@ -24,29 +24,45 @@ std::vector<std::string> recipes_in(const std::filesystem::path& folder) {
 
 void apply_setting(io::Value& table, const std::string& setting) {
   const std::size_t equals = setting.find('=');
-  if (equals == std::string::npos || equals == 0)
-    throw InvalidArgument(format("--set {}: expected key=value, for example --set train.steps=500", setting));
-  table.set_path(setting.substr(0, equals), io::parse_toml_value(setting.substr(equals + 1)));
+  std::string key = setting.substr(0, equals == std::string::npos ? 0 : equals);
+  key.erase(key.find_last_not_of(' ') + 1);
+  if (key.empty()) throw InvalidArgument(format("--set {}: expected key=value, for example --set train.steps=500", setting));
+  table.set_path(key, io::parse_toml_value(setting.substr(equals + 1)));
 }
 
-void check(const Recipe& recipe, const std::string& source) {
-  if (std::find(model_names.begin(), model_names.end(), recipe.model.name) == model_names.end())
-    throw InvalidArgument(format("{}: model.name: there is no model \"{}\"{}", source, recipe.model.name, did_you_mean(recipe.model.name, model_names)));
+// `table` is what the recipe was read from: it knows the lines.
+void check(const Recipe& recipe, const io::Value& table, const std::string& source) {
+  const auto place = [&](const std::string& path) {
+    const io::Value* value = table.find_path(path);
+    return options_detail::place_text(source, value == nullptr ? 0 : value->line(), path);
+  };
+  const std::string& model = recipe.model.name;
+  if (std::find(model_names.begin(), model_names.end(), model) == model_names.end())
+    throw InvalidArgument(format("{}: there is no model \"{}\"{}", place("model.name"), model, did_you_mean(model, model_names)));
   const DataOptions& data = recipe.data;
   if (data.corpus.empty() && data.train.empty())
-    throw InvalidArgument(format("{}: data: expected a corpus (made by `attend data`) or the paths of train", source));
-  for (const auto& [name, files] : {std::pair("train", data.train), std::pair("valid", data.valid), std::pair("test", data.test)})
-    if (files.size() > 2) throw InvalidArgument(format("{}: data.{}: expected one TSV file or two parallel files, got {} files", source, name, files.size()));
+    throw InvalidArgument(format("{}: expected a corpus (made by `attend data`) or the paths of train", place("data")));
+  for (const auto& [name, files] : {std::pair("data.train", data.train), std::pair("data.valid", data.valid), std::pair("data.test", data.test)})
+    if (files.size() > 2) throw InvalidArgument(format("{}: expected one TSV file or two parallel files, got {} files", place(name), files.size()));
   const auto positive = [&](const char* name, std::int64_t value) {
-    if (value < 1) throw InvalidArgument(format("{}: {}: expected at least 1, got {}", source, name, value));
+    if (value < 1) throw InvalidArgument(format("{}: expected at least 1, got {}", place(name), value));
   };
   positive("data.least_count", data.least_count);
   positive("data.longest", data.longest);
   positive("decode.beam", recipe.decode.beam);
-  if (!(recipe.decode.length_factor >= 0 && recipe.decode.length_factor <= 1000))
-    throw InvalidArgument(format("{}: decode.length_factor: expected a number from 0 to 1000, got {}", source, recipe.decode.length_factor));
   positive("decode.length_extra", recipe.decode.length_extra);
-  train::check(recipe.train);
+  const auto within = [&](const char* name, double value, double most) {
+    if (!(value >= 0 && value <= most)) throw InvalidArgument(format("{}: expected a number from 0 to {}, got {}", place(name), most, value));
+  };
+  within("decode.length_factor", recipe.decode.length_factor, 1000);
+  within("decode.length_penalty", recipe.decode.length_penalty, 100);
+  try {
+    train::check(recipe.train);
+  } catch (const InvalidArgument& error) {
+    const std::string message = error.what();  // "train.NAME: …"
+    const std::size_t colon = message.find(':');
+    throw InvalidArgument(place(message.substr(0, colon)) + message.substr(colon));
+  }
 }
 
 }  // namespace
@@ -75,7 +91,7 @@ Recipe read_recipe(const std::filesystem::path& file, const std::vector<std::str
   const std::string source = file.string();
   const io::Value* version = table.find("format");
   if (version == nullptr || !version->is_integer() || version->as_integer() < 1 || version->as_integer() > recipe_format)
-    throw InvalidData(format("{}: expected format = {}, got {}; {}", source, recipe_format,
+    throw InvalidData(format("{}: expected format = {}, got {}; {}", version == nullptr ? source : format("{}:{}", source, version->line()), recipe_format,
                              version == nullptr          ? "no format"
                              : version->is_integer() ? std::to_string(version->as_integer())
                                                          : version->kind(),
@@ -86,7 +102,7 @@ Recipe read_recipe(const std::filesystem::path& file, const std::vector<std::str
   Recipe recipe;
   read_options(recipe, table, source);
   if (recipe.name.empty()) recipe.name = file.stem().string();
-  check(recipe, source);
+  check(recipe, table, source);
   return recipe;
 }
 

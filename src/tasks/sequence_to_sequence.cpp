@@ -146,7 +146,8 @@ class TextTraining {
     data::Pairs train = read_files(recipe_.data, train_files);
     data_.empty = train.empty_lines;
     std::vector<data::TextPair> valid;
-    if (!valid_files.empty() && std::filesystem::exists(valid_files[0]))
+    // a corpus may lack the part; files that the recipe names must be there
+    if (!recipe_.data.valid.empty() || (!valid_files.empty() && std::filesystem::exists(valid_files[0])))
       valid = read_files(recipe_.data, valid_files).pairs;
     else
       std::tie(train.pairs, valid) = data::take_validation(std::move(train.pairs));

@@ -1,0 +1,7 @@
+# The tool itself, run as its users run it. The binary needs no libtorch of its own: it starts the tool, and reads what that writes.
+attend_test_binary(cli $<TARGET_OBJECTS:attend_plain> PkgConfig::hwy)
+target_include_directories(test_cli PRIVATE ${PROJECT_SOURCE_DIR}/include)
+target_compile_definitions(test_cli PRIVATE ATTEND_TOOL="$<TARGET_FILE:attend_tool>")
+add_dependencies(test_cli attend_tool)
+add_test(NAME cli COMMAND test_cli --gtest_filter=-Kill.*)
+add_test(NAME kill COMMAND test_cli --gtest_filter=Kill.*)

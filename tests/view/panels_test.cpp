@@ -7,14 +7,13 @@
 #include <limits>
 
 #include "attend/base/error.h"
+#include "tests/view/alignment.h"
 
 namespace attend::view {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-const float nan_weight = std::numeric_limits<float>::quiet_NaN();
 
 TEST(Panels, OneForEachHead) {
   const Example example{"1", {"a", "b", "c"}, {"x", "y"}, {}};

@@ -14,6 +14,7 @@
 #include "attend/base/error.h"
 #include "attend/base/format.h"
 #include "attend/io/file.h"
+#include "tests/view/alignment.h"
 
 namespace attend::view {
 namespace {
@@ -21,13 +22,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-const float nan_weight = std::numeric_limits<float>::quiet_NaN();
-
-Item alignment(std::int64_t heads, const Example& example, std::vector<float> weights) {
-  return {.module = "decoder.attention", .axes = {"head", "target", "source"}, .heads = heads,
-          .shape = {heads, std::ssize(example.target), std::ssize(example.source)}, .weights = std::move(weights)};
-}
 
 // Where the pixels of one colour lie in a picture.
 struct ColourPlace {

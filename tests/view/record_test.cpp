@@ -13,6 +13,7 @@
 #include "attend/base/format.h"
 #include "attend/io/file.h"
 #include "attend/io/safetensors.h"
+#include "tests/view/alignment.h"
 
 namespace attend::view {
 namespace {
@@ -21,8 +22,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
-
-const float nan_weight = std::numeric_limits<float>::quiet_NaN();
 
 class RecordFile : public ::testing::Test {
  protected:

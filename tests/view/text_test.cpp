@@ -11,19 +11,13 @@
 
 #include "attend/base/error.h"
 #include "attend/data/unicode.h"
+#include "tests/view/alignment.h"
 
 namespace attend::view {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const float nan_weight = std::numeric_limits<float>::quiet_NaN();
-
-Item alignment(std::int64_t heads, const Example& example, std::vector<float> weights) {
-  return {.module = "decoder.attention", .axes = {"head", "target", "source"}, .heads = heads,
-          .shape = {heads, std::ssize(example.target), std::ssize(example.source)}, .weights = std::move(weights)};
-}
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;

@@ -1,0 +1,173 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "attend/io/json.h"
+#include "tests/cli/program.h"
+#include "tests/cli/trained_run.h"
+#include "tests/fixtures/letters.h"
+#include "tests/fixtures/temporary_folder.h"
+
+namespace attend::tests {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::MatchesRegex;
+using testing::Not;
+using testing::SizeIs;
+using testing::StartsWith;
+
+Ending predict(const std::string& input, const std::vector<std::string>& more = {}, const Surroundings& surroundings = {}) {
+  std::vector<std::string> arguments = {"--threads", "1", "predict", trained_run().string()};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run(arguments, input, surroundings);
+}
+
+TEST(Predict, WritesOneLineForEachLine) {
+  const Ending ending = predict("badge\n\nhead\n \nabba");
+  EXPECT_EQ(ending.status, 0) << ending.errors;
+  const std::vector<std::string> lines = lines_of(ending.output);
+  ASSERT_THAT(lines, SizeIs(5));
+  EXPECT_EQ(lines[1], "");
+  EXPECT_EQ(lines[3], "");
+  for (const std::size_t full : {0, 2, 4}) EXPECT_THAT(lines[full], MatchesRegex("[A-H][+]?( [A-H][+]?)*"));
+  EXPECT_TRUE(ending.output.ends_with('\n'));
+  EXPECT_THAT(ending.errors, Not(HasSubstr("\r")));
+}
+
+TEST(Predict, OfNothingWritesNothing) {
+  const Ending ending = predict("");
+  EXPECT_EQ(ending.status, 0);
+  EXPECT_THAT(ending.output, IsEmpty());
+}
+
+TEST(Predict, AnswersALineBeforeTheNextOneIsWritten) {
+  Program program({"--threads", "1", "predict", trained_run().string()});
+  std::vector<std::string> answers;
+  for (const std::string line : {"badge\n", "\n", "head\n"}) {
+    program.write(line);
+    const auto answer = program.read_line();  // the input is still open
+    ASSERT_TRUE(answer);
+    answers.push_back(*answer);
+  }
+  EXPECT_EQ(answers[1], "");
+  const Ending ending = program.wait();
+  EXPECT_EQ(ending.status, 0);
+  EXPECT_EQ(ending.output, answers[0] + "\n\n" + answers[2] + "\n");
+  EXPECT_EQ(ending.output, predict("badge\n\nhead\n").output);
+}
+
+TEST(Predict, AnswersManyLinesInTheirOrder) {
+  std::string input;
+  for (const std::string& word : fixtures::words(1000, 4)) input += word + "\n";
+  const Ending ending = predict(input);
+  EXPECT_EQ(ending.status, 0);
+  const std::vector<std::string> lines = lines_of(ending.output);
+  ASSERT_THAT(lines, SizeIs(1000));
+  const std::vector<std::string> words = fixtures::words(1000, 4);
+  int near = 0;  // a trained model finds most lengths: a shuffled answer would not fit its word
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto symbols = std::count(lines[i].begin(), lines[i].end(), ' ') + 1;
+    near += std::abs(symbols - static_cast<std::int64_t>(words[i].size())) <= 1;
+  }
+  EXPECT_GT(near, 700);
+}
+
+TEST(Predict, ReadsAFileAsItReadsAPipe) {
+  const fixtures::TemporaryFolder folder;
+  const std::string expected = predict("badge\nhead\n").output;
+  EXPECT_EQ(predict("", {folder.write("plain", "badge\nhead\n").string()}).output, expected);
+  EXPECT_EQ(predict("", {folder.write("foreign", "\xEF\xBB\xBF" "badge\r\nhead\r\n").string()}).output, expected);
+  EXPECT_EQ(predict("badge\nhead\n", {"-"}).output, expected);
+}
+
+TEST(Predict, GivesTheBestAnswersOfEachLine) {
+  const Ending ending = predict("badge\n\nhead\n", {"--n-best", "2", "--beam", "4"});
+  EXPECT_EQ(ending.status, 0) << ending.errors;
+  const std::vector<std::string> lines = lines_of(ending.output);
+  ASSERT_THAT(lines, SizeIs(4));
+  EXPECT_THAT(lines, Each(MatchesRegex("[13] \\|\\|\\| [A-H+ ]* \\|\\|\\| -[0-9.]+")));
+  EXPECT_THAT(lines[1], StartsWith("1 "));
+  EXPECT_THAT(lines[2], StartsWith("3 "));
+  EXPECT_EQ(predict("badge\n", {"--n-best", "2"}).status, 0);  // the beam is as wide as it must be
+  const Ending wrong = predict("", {"--n-best", "5", "--beam", "4"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(wrong.errors, AllOf(HasSubstr("--n-best"), HasSubstr("needs a --beam of at least as many")));
+}
+
+TEST(Predict, AppendsAlignments) {
+  const Ending ending = predict("badge\n\n", {"--alignments"});
+  const std::vector<std::string> lines = lines_of(ending.output);
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_THAT(lines[0], MatchesRegex("[A-H+ ]+ \\|\\|\\| [0-4]-[0-9]+( [0-4]-[0-9]+)*"));
+  EXPECT_EQ(lines[1], "");
+  EXPECT_THAT(predict("badge\n", {"--alignments", "--n-best", "1"}).output, MatchesRegex("1 \\|\\|\\| .+ \\|\\|\\| -[0-9.]+ \\|\\|\\| ([0-4]-[0-9]+ ?)*\n"));
+}
+
+TEST(Predict, WritesOneObjectALine) {
+  const Ending ending = predict("badge\n\n\"\xE2\x82\xAC\n", {"--json", "--n-best", "2"});
+  EXPECT_EQ(ending.status, 0) << ending.errors;
+  const std::vector<std::string> lines = lines_of(ending.output);
+  ASSERT_THAT(lines, SizeIs(3));
+  const io::Value first = io::parse_json(lines[0], "first");
+  EXPECT_EQ(first.at("line").as_integer(), 1);
+  EXPECT_EQ(first.at("input").as_text(), "badge");
+  ASSERT_THAT(first.at("outputs").as_list(), SizeIs(2));
+  const io::Value& best = first.at("outputs").as_list()[0];
+  std::string text;
+  for (const io::Value& token : best.at("tokens").as_list()) text += (text.empty() ? "" : " ") + token.as_text();
+  EXPECT_EQ(best.at("text").as_text(), text);
+  EXPECT_GE(best.at("score").as_number(), first.at("outputs").as_list()[1].at("score").as_number());
+  for (const io::Value& link : best.at("alignment").as_list()) EXPECT_THAT(link.as_list(), SizeIs(2));
+  EXPECT_THAT(io::parse_json(lines[1], "second").at("outputs").as_list(), IsEmpty());
+  EXPECT_EQ(io::parse_json(lines[2], "third").at("input").as_text(), "\"\xE2\x82\xAC");
+}
+
+TEST(Predict, ABadLineIsNamedAfterThoseBeforeItAreAnswered) {
+  const std::string answered = predict("badge\nhead\n").output;
+  const auto expect = [&](const std::string& bad, const std::string& what) {
+    const Ending ending = predict("badge\nhead\n" + bad + "\nabba\n");
+    EXPECT_EQ(ending.status, 1);
+    EXPECT_EQ(ending.output, answered);
+    EXPECT_THAT(ending.errors, AllOf(StartsWith("attend: standard input:3: "), HasSubstr(what)));
+  };
+  expect("caf\xE9", "byte 4 (0xe9) is not UTF-8");
+  expect(std::string(1'000'000, 'a'), "at most 65536 are read");
+  const fixtures::TemporaryFolder folder;
+  const fs::path file = folder.write("lines", "badge\nhead\n\xFF\n");
+  const Ending ending = predict("", {file.string()});
+  EXPECT_EQ(ending.output, answered);
+  EXPECT_THAT(ending.errors, StartsWith("attend: " + file.string() + ":3: byte 1 (0xff)"));
+}
+
+TEST(Predict, AMegabyteWithoutALinesEndIsRefusedAndNotGathered) {
+  Program program({"--threads", "1", "predict", trained_run().string()});
+  program.write(std::string(1'000'000, 'a'));
+  EXPECT_FALSE(program.wait_until([] { return false; }));  // it ends although its input is open
+  EXPECT_EQ(program.wait().status, 1);
+}
+
+TEST(Predict, SaysWhatItCannotReadOrWrite) {
+  const Ending missing = predict("", {"missing.txt"});
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_THAT(missing.errors, StartsWith("attend: missing.txt: cannot be opened"));
+  const Ending folder = predict("", {"/"});
+  EXPECT_EQ(folder.status, 1);
+  EXPECT_THAT(folder.errors, StartsWith("attend: /: "));
+  const Ending full = predict("badge\n", {}, {.output = "/dev/full"});
+  EXPECT_EQ(full.status, 1);
+  EXPECT_THAT(full.errors, HasSubstr("standard output cannot be written: No space left on device"));
+}
+
+}  // namespace
+}  // namespace attend::tests

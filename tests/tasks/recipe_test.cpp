@@ -1,0 +1,178 @@
+#include "attend/tasks/recipe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "attend/io/toml.h"
+#include "tests/fixtures/temporary_folder.h"
+
+namespace attend::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+using testing::StrEq;
+using testing::ThrowsMessage;
+
+constexpr auto least_recipe = "format = 1\n[data]\ntrain = \"train.tsv\"\n";  // three lines
+
+// A variable of the environment as it was before, whatever a test does to it.
+class KeptVariable {
+ public:
+  explicit KeptVariable(const char* name) : name_(name) {
+    if (const char* value = getenv(name)) before_ = value;
+  }
+  ~KeptVariable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+class Recipes : public testing::Test {
+ protected:
+  fs::path write(const std::string& content) const { return folder.write("some.toml", content); }
+
+  template <class Exception>
+  void expect_refusal(const std::string& content, int line, const std::string& why, const std::vector<std::string>& settings = {}) const {
+    const fs::path file = write(content);
+    const std::string place = file.string() + (line > 0 ? ":" + std::to_string(line) : "") + ": ";
+    EXPECT_THAT([&] { read_recipe(file, settings); }, ThrowsMessage<Exception>(AllOf(StartsWith(place), HasSubstr(why))));
+  }
+
+  const fixtures::TemporaryFolder folder;
+};
+
+TEST_F(Recipes, NeedLittleAndAreNamedByTheirFile) {
+  const Recipe recipe = read_recipe(write(least_recipe));
+  EXPECT_EQ(recipe.name, "some");
+  EXPECT_THAT(recipe.data.train, ElementsAre("train.tsv"));
+  EXPECT_THAT(recipe.data.test, IsEmpty());
+  EXPECT_EQ(recipe.model.name, "luong");
+  EXPECT_EQ(recipe.train.steps, train::TrainOptions().steps);
+}
+
+TEST_F(Recipes, HoldEverySetting) {
+  const Recipe recipe = read_recipe(
+      write("format = 1\nname = \"mine\"\nsystem = \"B3\"\ntask = \"sequence-to-sequence\"\nfigure = { metric = \"WER\", at_least = 3, split = \"valid\" }\n"
+            "[data]\ntrain = [\"a\", \"b\"]\nsource = \"symbols\"\n"
+            "[model]\nhidden = 32\ncell = \"gru\"\nattention = { score = \"additive\" }\n[train]\nsteps = 9\n[decode]\nbeam = 5\n"));
+  EXPECT_EQ(recipe.name, "mine");
+  EXPECT_EQ(recipe.figure.metric, "WER");
+  EXPECT_EQ(recipe.figure.at_least, 3.0);
+  EXPECT_EQ(recipe.figure.at_most, std::nullopt);
+  EXPECT_THAT(recipe.data.train, ElementsAre("a", "b"));
+  EXPECT_EQ(recipe.data.source, data::Unit::symbols);
+  EXPECT_EQ(recipe.model.luong.hidden, 32);
+  EXPECT_EQ(recipe.model.luong.cell, layers::Cell::gru);
+  EXPECT_EQ(recipe.train.steps, 9);
+  EXPECT_EQ(recipe.decode.beam, 5);
+}
+
+TEST_F(Recipes, ComeBackFromWhatIsWritten) {
+  const Recipe recipe = read_recipe(write(std::string(least_recipe) + "[train]\nlearning_rate = 0.1\nschedule = \"plateau\"\n"), {"figure.at_most=9.5"});
+  const Recipe again = read_recipe(folder.write("again.toml", to_toml(recipe)));
+  EXPECT_TRUE(write_options(again) == write_options(recipe));
+  EXPECT_EQ(again.name, "some");
+  EXPECT_EQ(to_toml(again), to_toml(recipe));
+}
+
+TEST_F(Recipes, SettingsTakeThePlaceOfWhatTheFileSays) {
+  const fs::path file = write(std::string(least_recipe) + "[train]\nsteps = 9\n");
+  const Recipe recipe = read_recipe(file, {"train.steps=500", "model.attention.score=additive", "train.learning_rate = 1e-3", "data.test=[\"x\", \"y\"]",
+                                           "name=a=b"});
+  EXPECT_EQ(recipe.train.steps, 500);
+  EXPECT_EQ(recipe.model.luong.attention.score, addressing::Score::additive);
+  EXPECT_EQ(recipe.train.learning_rate, 1e-3);
+  EXPECT_THAT(recipe.data.test, ElementsAre("x", "y"));
+  EXPECT_EQ(recipe.name, "a=b");
+}
+
+TEST_F(Recipes, ASettingThatIsNoneIsRefused) {
+  const fs::path file = write(least_recipe);
+  for (const std::string setting : {"train.steps", "=5"})
+    EXPECT_THAT([&] { read_recipe(file, {setting}); },
+                ThrowsMessage<InvalidArgument>(StartsWith("--set " + setting + ": expected key=value, for example ")));
+  expect_refusal<InvalidArgument>(least_recipe, 0, "train.stepz: unknown key; did you mean \"steps\"?", {"train.stepz=5"});
+  expect_refusal<InvalidArgument>(least_recipe, 0, "train.steps: expected an integer, got a text", {"train.steps=many"});
+}
+
+TEST_F(Recipes, AnUnknownKeyIsRefusedWithItsLineAndTheNearest) {
+  expect_refusal<InvalidArgument>("format = 1\nsysten = \"B3\"\n", 2, "systen: unknown key; did you mean \"system\"?");
+  expect_refusal<InvalidArgument>(std::string(least_recipe) + "\n[train]\nsteps = 5\nlearning_rat = 0.1\n", 7,
+                                  "train.learning_rat: unknown key; did you mean \"learning_rate\"?");
+  expect_refusal<InvalidArgument>(std::string(least_recipe) + "[model]\nattention = { scor = \"dot\" }\n", 5, "model.attention.scor: unknown key");
+}
+
+TEST_F(Recipes, AnUnknownFormatIsRefused) {
+  expect_refusal<InvalidData>("[data]\ntrain = \"x\"\n", 0, "expected format = 1, got no format; is this a recipe?");
+  expect_refusal<InvalidData>("\nformat = 2\n", 2, "expected format = 1, got 2; it was written for a newer version of attend");
+  expect_refusal<InvalidData>("format = 0\n", 1, "expected format = 1, got 0");
+  expect_refusal<InvalidData>("format = \"1\"\n", 1, "expected format = 1, got a text");
+}
+
+TEST_F(Recipes, ValuesThatDoNotFitAreRefusedWithTheirLine) {
+  const std::string least = least_recipe;
+  expect_refusal<InvalidData>("format = 1\n[data\n", 2, "");
+  expect_refusal<InvalidArgument>(least + "[train]\nsteps = \"many\"\n", 5, "train.steps: expected an integer, got a text");
+  expect_refusal<InvalidArgument>(least + "[train]\n\nsteps = 0\n", 6, "train.steps: expected at least 1, got 0");
+  expect_refusal<InvalidArgument>(least + "[train]\nbeta1 = 1.5\n", 5, "train.beta1: expected a number from 0 to below 1, got 1.5");
+  expect_refusal<InvalidArgument>(least + "[model]\nname = \"luon\"\n", 5, "model.name: there is no model \"luon\"; did you mean \"luong\"?");
+  expect_refusal<InvalidArgument>(least + "longest = 0\n", 4, "data.longest: expected at least 1, got 0");
+  expect_refusal<InvalidArgument>(least + "test = [\"a\", \"b\", \"c\"]\n", 4, "data.test: expected one TSV file or two parallel files, got 3 files");
+  expect_refusal<InvalidArgument>(least + "[decode]\nbeam = 0\n", 5, "decode.beam: expected at least 1, got 0");
+  expect_refusal<InvalidArgument>(least + "[decode]\nlength_factor = -1\n", 5, "decode.length_factor: expected a number from 0 to 1000, got -1");
+  expect_refusal<InvalidArgument>(least + "[decode]\nlength_penalty = nan\n", 5, "decode.length_penalty: expected a number from 0 to 100");
+  expect_refusal<InvalidArgument>("format = 1\n", 0, "data: expected a corpus (made by `attend data`) or the paths of train");
+  expect_refusal<InvalidArgument>("format = 1\ntask = \"translate\"\n", 2, "task: expected one of \"sequence-to-sequence\", got \"translate\"");
+}
+
+TEST_F(Recipes, EverySettingIsDescribed) {
+  for (const OptionDescription& row : describe_options<Recipe>()) EXPECT_FALSE(row.meaning.empty()) << row.name;
+}
+
+TEST_F(Recipes, AreFoundByPathOrName) {
+  const fs::path before = fs::current_path();
+  folder.write("recipes/mine.toml", least_recipe);
+  fs::current_path(folder.path());
+  EXPECT_EQ(find_recipe("recipes/mine.toml"), "recipes/mine.toml");
+  EXPECT_EQ(find_recipe("mine"), "recipes/mine.toml");
+  EXPECT_EQ(find_recipe("B3-cmudict-quickstart").filename(), "B3-cmudict-quickstart.toml");  // beside the library
+  EXPECT_THAT([] { find_recipe("mime"); },
+              ThrowsMessage<SystemError>(AllOf(StartsWith("recipe mime: not found (looked for mime, recipes/mime.toml"),
+                                               HasSubstr("did you mean \"mine\"?"), HasSubstr("B3-cmudict-quickstart"))));
+  fs::current_path(before);
+}
+
+TEST_F(Recipes, TheRecipesOfABuildLieInItsSources) {
+  EXPECT_TRUE(fs::is_regular_file(share_folder() / "recipes/B3-cmudict-quickstart.toml")) << share_folder();
+}
+
+TEST_F(Recipes, PathsMayNameTwoVariables) {
+  const KeptVariable data("ATTEND_DATA"), shared("ATTEND_SHARED"), home("HOME");
+  setenv("ATTEND_DATA", "/d", 1);
+  setenv("ATTEND_SHARED", "/s", 1);
+  EXPECT_EQ(expand("plain/path"), "plain/path");
+  EXPECT_EQ(expand("${ATTEND_DATA}/x/${ATTEND_SHARED}.tsv"), "/d/x//s.tsv");
+  EXPECT_EQ(expand("$5 {x}"), "$5 {x}");
+  unsetenv("ATTEND_DATA");
+  unsetenv("ATTEND_SHARED");
+  setenv("HOME", "/h", 1);
+  EXPECT_EQ(expand("${ATTEND_DATA}"), "/h/.local/share/attend");
+  EXPECT_EQ(data_folder(), "/h/.local/share/attend");
+  EXPECT_EQ(expand("${ATTEND_SHARED}"), "../shared");
+  for (const std::string path : {"a/${HOME}/b", "a/${ATTEND_DATA"})
+    EXPECT_THAT([&] { expand(path); }, ThrowsMessage<InvalidArgument>(StartsWith(path + ": expected ${ATTEND_DATA} or ${ATTEND_SHARED}, got ")));
+}
+
+}  // namespace
+}  // namespace attend::tasks

@@ -1,0 +1,359 @@
+#include "attend/tasks/sequence_to_sequence.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "attend/base/error.h"
+#include "attend/core/tensor_file.h"
+#include "attend/data/pairs.h"
+#include "attend/io/folder_lock.h"
+#include "attend/tasks/metrics/error_rate.h"
+#include "attend/view/record.h"
+#include "tests/fixtures/letters.h"
+#include "tests/fixtures/temporary_folder.h"
+
+namespace attend::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+using fixtures::bytes_of;
+using fixtures::TemporaryFolder;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::StartsWith;
+using testing::ThrowsMessage;
+
+// Texts to train on, and a recipe of a tiny model over them.
+class LetterTask : public testing::Test {
+ protected:
+  Recipe recipe(const std::vector<std::string>& settings = {}) const { return read_recipe(recipe_file, settings); }
+  fs::path place(const std::string& name) const { return folder.path() / name; }
+
+  template <class Exception>
+  void expect_refusal(const std::vector<std::string>& settings, const std::string& start, const std::string& why) const {
+    EXPECT_THAT([&] { train_run(recipe(settings), place("refused"), false); }, ThrowsMessage<Exception>(AllOf(StartsWith(start), HasSubstr(why))));
+    EXPECT_FALSE(fs::exists(place("refused") / "recipe.toml"));  // the folder can be used for a mended run
+  }
+
+  const TemporaryFolder folder;
+  const fs::path recipe_file = fixtures::write_letters(folder);
+};
+
+// --- training ----------------------------------------------------------------------------------------------------------------------------
+
+TEST_F(LetterTask, TrainingWritesAWholeRunFolder) {
+  TrainingData began;
+  TrainCallbacks callbacks;
+  callbacks.began = [&](const TrainingData& data) { began = data; };
+  const train::Outcome outcome = train_run(recipe(), place("run"), false, callbacks);
+  EXPECT_TRUE(outcome.finished);
+  EXPECT_EQ(outcome.steps, 40);
+  EXPECT_EQ(outcome.best.count("PER"), 1u);
+  for (const char* name : {"recipe.toml", "model.safetensors", "vocabulary.source", "vocabulary.target", "metrics.jsonl", "samples.attn",
+                           "checkpoints/step-00000040.safetensors"})
+    EXPECT_TRUE(fs::exists(place("run") / name)) << name;
+  EXPECT_EQ(began.train, 200);
+  EXPECT_EQ(began.valid, 40);
+  EXPECT_EQ(began.source_tokens, 4 + 8);
+  EXPECT_EQ(began.target_tokens, 4 + 16);
+  EXPECT_GT(began.parameters, 1000);
+  EXPECT_EQ(began.too_long + began.empty, 0);
+  EXPECT_THAT(view::read_record(place("run") / "samples.attn").examples, SizeIs(5));
+  EXPECT_TRUE(write_options(read_recipe(place("run") / "recipe.toml")) == write_options(recipe()));
+}
+
+TEST_F(LetterTask, TheSameSeedGivesTheSameFilesAndAnotherSeedDoesNot) {
+  train_run(recipe(), place("one"), false);
+  train_run(recipe(), place("two"), false);
+  train_run(recipe({"train.seed=2"}), place("three"), false);
+  for (const char* name : {"model.safetensors", "recipe.toml", "vocabulary.source", "vocabulary.target", "samples.attn"})
+    EXPECT_EQ(bytes_of(place("one") / name), bytes_of(place("two") / name)) << name;
+  EXPECT_NE(bytes_of(place("one") / "model.safetensors"), bytes_of(place("three") / "model.safetensors"));
+}
+
+TEST_F(LetterTask, TrainingNeverOpensTheTestPart) {
+  ASSERT_FALSE(fs::exists(place("test.tsv")));
+  EXPECT_TRUE(train_run(recipe({"train.steps=1"}), place("missing"), false).finished);
+  folder.write("test.tsv", "not\xFF a pair\n");
+  EXPECT_TRUE(train_run(recipe({"train.steps=1"}), place("bad"), false).finished);
+}
+
+TEST_F(LetterTask, ValidationIsTakenFromTrainWhereThereIsNone) {
+  folder.write("train.tsv", fixtures::tsv(fixtures::words(500)));
+  TrainingData began;
+  TrainCallbacks callbacks;
+  callbacks.began = [&](const TrainingData& data) { began = data; };
+  train_run(recipe({"data.valid=[]", "train.steps=1"}), place("run"), false, callbacks);
+  EXPECT_EQ(began.train + began.valid, 500);
+  EXPECT_NEAR(static_cast<double>(began.valid), 10, 9);
+}
+
+TEST_F(LetterTask, WhatIsLeftOutIsCounted) {
+  folder.write("train.tsv", fixtures::tsv(fixtures::words(100)) + "\n\nabcdefghabc\tA\na\tA B C D E F G H A B C\n");
+  TrainingData began;
+  TrainCallbacks callbacks;
+  callbacks.began = [&](const TrainingData& data) { began = data; };
+  train_run(recipe({"data.longest=10", "train.steps=1"}), place("run"), false, callbacks);
+  EXPECT_EQ(began.train, 100);
+  EXPECT_EQ(began.too_long, 2);
+  EXPECT_EQ(began.empty, 2);
+}
+
+TEST_F(LetterTask, TwoParallelFilesDoAsWellAsOneTsv) {
+  std::string sources, targets;
+  for (const std::string& word : fixtures::words(200)) sources += word + "\n", targets += fixtures::spell(word) + "\n";
+  folder.write("train.words", sources);
+  folder.write("train.symbols", targets);
+  train_run(recipe(), place("tsv"), false);
+  train_run(recipe({"data.train=[\"" + place("train.words").string() + "\", \"" + place("train.symbols").string() + "\"]"}), place("parallel"), false);
+  EXPECT_EQ(bytes_of(place("tsv") / "model.safetensors"), bytes_of(place("parallel") / "model.safetensors"));
+}
+
+TEST_F(LetterTask, BadDataAreRefusedBeforeAnythingIsWritten) {
+  const std::string train = place("train.tsv").string();
+  folder.write("train.tsv", "");
+  expect_refusal<InvalidData>({}, train + ": ", "holds no pair to train on");
+  folder.write("train.tsv", "\n \n");
+  expect_refusal<InvalidData>({}, train + ": ", "holds no pair to train on");
+  folder.write("train.tsv", "abc\tA B C\n");
+  expect_refusal<InvalidData>({"data.longest=2"}, train + ": ", "every pair has more than 2 tokens");
+  expect_refusal<InvalidData>({"data.valid=[]"}, train + ": ", "too few pairs to take 2 % for validation; give data.valid");
+  folder.write("train.tsv", "abc\tA B C\none column\n");
+  expect_refusal<InvalidData>({}, train + ":2: ", "expected two columns");
+  fs::remove(train);
+  expect_refusal<SystemError>({}, train + ": ", "cannot be opened");
+}
+
+TEST_F(LetterTask, AValidationFileThatIsNamedMustBeThere) {
+  fs::remove(place("valid.tsv"));
+  expect_refusal<SystemError>({}, place("valid.tsv").string() + ": ", "cannot be opened");
+}
+
+TEST_F(LetterTask, AMissingCorpusIsToldHowToBeMade) {
+  setenv("ATTEND_DATA", folder.path().c_str(), 1);
+  expect_refusal<SystemError>({"data.train=[]", "data.valid=[]", "data.corpus=cmudict"}, place("cmudict/train.tsv").string() + ": not found",
+                              "`attend data cmudict` makes it");
+  unsetenv("ATTEND_DATA");
+}
+
+// --- resuming ----------------------------------------------------------------------------------------------------------------------------
+
+TEST_F(LetterTask, AnInterruptedRunGoesOnToTheBit) {
+  train_run(recipe(), place("undisturbed"), false);
+  TrainCallbacks callbacks;
+  std::int64_t seen = 0;
+  callbacks.progress = [&](const train::Progress& progress) { seen = progress.step; };
+  for (const std::int64_t step : {3, 20, 33}) {
+    callbacks.stop = [&] { return seen >= step; };
+    seen = 0;
+    EXPECT_FALSE(train_run(recipe(), place("stopped"), false, callbacks).finished);
+    EXPECT_TRUE(train_run(recipe(), place("stopped"), true).finished);
+    for (const char* name : {"model.safetensors", "samples.attn"})
+      EXPECT_EQ(bytes_of(place("stopped") / name), bytes_of(place("undisturbed") / name)) << name << " after step " << step;
+    fs::remove_all(place("stopped"));
+  }
+}
+
+TEST_F(LetterTask, ResumingWhereNothingIsBegins) {
+  EXPECT_TRUE(train_run(recipe({"train.steps=1"}), place("new"), true).finished);
+}
+
+TEST_F(LetterTask, ResumingWithAnotherRecipeNamesTheFirstDifference) {
+  train_run(recipe({"train.steps=1"}), place("run"), false);
+  const std::string model = bytes_of(place("run") / "model.safetensors");
+  const auto refusal = [&](const std::vector<std::string>& settings, const std::string& difference) {
+    EXPECT_THAT([&] { train_run(recipe(settings), place("run"), true); },
+                ThrowsMessage<InvalidArgument>(AllOf(StartsWith(place("run").string() + ": was begun with another recipe: " + difference + " differs"))));
+  };
+  refusal({}, "train.steps");
+  refusal({"train.steps=1", "model.attention.score=additive", "train.seed=5"}, "model.attention.score");
+  refusal({"train.steps=1", "figure.at_least=5"}, "figure.at_least");
+  EXPECT_EQ(bytes_of(place("run") / "model.safetensors"), model);
+}
+
+TEST_F(LetterTask, AFolderThatHoldsARunIsNotTrainedOver) {
+  train_run(recipe({"train.steps=1"}), place("run"), false);
+  const std::string model = bytes_of(place("run") / "model.safetensors");
+  EXPECT_THAT([&] { train_run(recipe({"train.steps=1"}), place("run"), false); },
+              ThrowsMessage<SystemError>(AllOf(StartsWith(place("run").string() + ": holds a run already"), HasSubstr("--resume"), HasSubstr("--out"))));
+  EXPECT_EQ(bytes_of(place("run") / "model.safetensors"), model);
+}
+
+TEST_F(LetterTask, AFolderHasOneWriter) {
+  fs::create_directories(place("run"));
+  const io::FolderLock lock(place("run"));
+  EXPECT_THAT([&] { train_run(recipe(), place("run"), false); }, ThrowsMessage<SystemError>(HasSubstr("is writing here")));
+}
+
+TEST_F(LetterTask, DataThatChangedAreNoticed) {
+  train_run(recipe({"train.steps=1"}), place("run"), false);
+  const std::string vocabulary = bytes_of(place("run") / "vocabulary.source");
+  folder.write("train.tsv", "xyz\tX Y Z\n");
+  EXPECT_THAT([&] { train_run(recipe({"train.steps=1"}), place("run"), true); },
+              ThrowsMessage<InvalidData>(AllOf(StartsWith(place("run").string()), HasSubstr("the training data changed"))));
+  EXPECT_EQ(bytes_of(place("run") / "vocabulary.source"), vocabulary);
+}
+
+// --- answers and scores ------------------------------------------------------------------------------------------------------------------
+
+// One run for all tests of this kind: training it takes a second.
+class TrainedLetters : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder = new TemporaryFolder;
+    const Recipe recipe = read_recipe(fixtures::write_letters(*folder), {"train.steps=300", "train.valid_every=300", "data.lower_case=true"});
+    train_run(recipe, folder->path() / "run", false);
+    run = new tasks::Run(open_run(folder->path() / "run"));
+  }
+  static void TearDownTestSuite() {
+    delete run;
+    delete folder;
+  }
+
+  static PredictOptions options(std::int64_t beam, std::int64_t n_best, bool alignments = false) {
+    PredictOptions options;
+    options.beam = beam;
+    options.n_best = n_best;
+    options.alignments = alignments;
+    return options;
+  }
+
+  static inline TemporaryFolder* folder = nullptr;
+  static inline tasks::Run* run = nullptr;
+};
+
+TEST_F(TrainedLetters, AnswersComeInTheOrderOfTheLines) {
+  const std::vector<std::string> lines = {"abba", "", "h", "  ", "decade", "abba"};
+  const std::vector<Prediction> predictions = predict(*run, lines);
+  ASSERT_THAT(predictions, SizeIs(6));
+  EXPECT_THAT(predictions[0].source, ElementsAre("a", "b", "b", "a"));
+  EXPECT_THAT(predictions[2].source, ElementsAre("h"));
+  for (const std::size_t empty : {1, 3}) EXPECT_THAT(predictions[empty].outputs, IsEmpty());
+  for (const std::size_t full : {0, 2, 4, 5}) {
+    ASSERT_THAT(predictions[full].outputs, SizeIs(1));
+    EXPECT_EQ(predictions[full].outputs[0].text, data::join(predictions[full].outputs[0].tokens, data::Unit::symbols));
+    EXPECT_LT(predictions[full].outputs[0].score, 0);
+    EXPECT_FALSE(predictions[full].outputs[0].alignment.defined());
+  }
+  EXPECT_EQ(predictions[0].outputs[0].text, predictions[5].outputs[0].text);
+}
+
+TEST_F(TrainedLetters, SourcesArePreparedAsTheRecipeSays) {
+  const std::vector<Prediction> predictions = predict(*run, {"ABBA", "x\u00E9"});
+  EXPECT_THAT(predictions[0].source, ElementsAre("a", "b", "b", "a"));
+  EXPECT_THAT(predictions[1].source, ElementsAre("x", "\u00E9"));
+  EXPECT_THAT(predictions[1].outputs, SizeIs(1));  // letters that were never seen are answered too
+}
+
+TEST_F(TrainedLetters, AnAnswerDoesNotDependOnTheOtherLines) {
+  const std::vector<std::string> lines = fixtures::words(150, 9);
+  for (const std::int64_t beam : {1, 4}) {
+    const std::vector<Prediction> together = predict(*run, lines, options(beam, 1));
+    for (std::size_t i = 0; i < lines.size(); i += 10)
+      EXPECT_EQ(predict(*run, {lines[i]}, options(beam, 1))[0].outputs[0].text, together[i].outputs[0].text) << lines[i];
+  }
+}
+
+TEST_F(TrainedLetters, NBestListsAreInOrder) {
+  const Prediction prediction = predict(*run, {"badge"}, options(5, 3))[0];
+  ASSERT_THAT(prediction.outputs, SizeIs(3));
+  std::set<std::string> different;
+  for (std::size_t n = 0; n < 3; ++n) {
+    different.insert(prediction.outputs[n].text);
+    EXPECT_GE(prediction.outputs[n == 0 ? 0 : n - 1].score, prediction.outputs[n].score);
+  }
+  EXPECT_THAT(different, SizeIs(3));
+  EXPECT_EQ(predict(*run, {"badge"}, options(5, 1))[0].outputs[0].text, prediction.outputs[0].text);
+}
+
+TEST_F(TrainedLetters, AlignmentsHaveARowForEachTokenThatSumsToOne) {
+  for (const std::int64_t beam : {1, 4})
+    for (const Prediction& prediction : predict(*run, {"badge", "he", "abcdefgh"}, options(beam, 1, /*alignments=*/true))) {
+      const Prediction::Output& best = prediction.outputs.at(0);
+      ASSERT_FALSE(best.tokens.empty());
+      EXPECT_EQ(best.alignment.sizes(), at::IntArrayRef({static_cast<std::int64_t>(best.tokens.size()),
+                                                         static_cast<std::int64_t>(prediction.source.size()) + 1}));
+      EXPECT_TRUE(at::allclose(best.alignment.sum(1), at::ones({best.alignment.size(0)})));
+      EXPECT_TRUE(best.alignment.ge(0).all().item<bool>());
+    }
+}
+
+TEST_F(TrainedLetters, ARecordHoldsTokensAndWeights) {
+  const Prediction prediction = predict(*run, {"badge"}, options(1, 1, /*alignments=*/true))[0];
+  const view::Example example = record_of(*run, prediction, "7");
+  EXPECT_EQ(example.id, "7");
+  EXPECT_THAT(example.source, ElementsAre("b", "a", "d", "g", "e", "</s>"));
+  EXPECT_EQ(example.target, prediction.outputs[0].tokens);
+  ASSERT_THAT(example.items, SizeIs(1));
+  EXPECT_EQ(example.items[0].module, "attention");
+  EXPECT_NO_THROW(view::check_item(example, example.items[0]));
+  EXPECT_THAT(record_of(*run, predict(*run, {""})[0], "8").items, IsEmpty());
+}
+
+TEST_F(TrainedLetters, AreScoredAgainstTheNearestOfSeveralReferences) {
+  const std::vector<std::string> lines = {"badge", "he", "abc"};
+  const std::vector<Prediction> predictions = predict(*run, lines);
+  std::string text;
+  for (std::size_t i = 0; i < lines.size(); ++i) text += lines[i] + "\tX X\n" + lines[i] + "\t" + predictions[i].outputs[0].text + "\n";
+  const fs::path right = folder->write("right.tsv", text);
+  const Evaluation all_right = evaluate(*run, right.string(), 1);
+  EXPECT_EQ(all_right.items, 3);
+  EXPECT_EQ(all_right.file, right.string());
+  EXPECT_EQ(all_right.metrics.at("PER"), 0);
+  EXPECT_EQ(all_right.metrics.at("WER"), 0);
+
+  std::vector<std::string> words = fixtures::words(60, 5);
+  folder->write("test.tsv", fixtures::tsv(words));
+  ErrorRate expected;
+  const std::vector<Prediction> answers = predict(*run, words);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    expected.add(answers[i].outputs[0].tokens, {data::cut(fixtures::spell(words[i]), data::Unit::symbols)});
+  const Evaluation test = evaluate(*run, "test", 1);
+  EXPECT_EQ(test.split, "test");
+  EXPECT_EQ(test.items, 60);
+  EXPECT_DOUBLE_EQ(test.metrics.at("PER"), expected.token_errors());
+  EXPECT_DOUBLE_EQ(test.metrics.at("WER"), expected.sequence_errors());
+  EXPECT_LT(test.metrics.at("PER"), 60);  // it did learn
+}
+
+TEST_F(TrainedLetters, ValidationInTrainingAgreesWithScoring) {
+  EXPECT_NEAR(evaluate(*run, "valid", 1).metrics.at("PER"),
+              [] {
+                const std::string lines = bytes_of(folder->path() / "run/metrics.jsonl");
+                return std::stod(lines.substr(lines.find("\"PER\":") + 6));
+              }(),
+              1e-9);
+}
+
+TEST_F(TrainedLetters, ScoringTellsHowFarItIsAndCanBeStopped) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> seen;
+  evaluate(*run, "valid", 1, [&](std::int64_t done, std::int64_t all) { seen.emplace_back(done, all); });
+  EXPECT_THAT(seen, ElementsAre(std::pair(0, 40), std::pair(40, 40)));
+  EXPECT_THAT([] { evaluate(*run, "valid", 1, {}, [] { return true; }); }, ThrowsMessage<SystemError>(HasSubstr("nothing was scored")));
+}
+
+TEST_F(TrainedLetters, WhatCannotBeScoredIsRefused) {
+  EXPECT_THAT([] { evaluate(*run, "missing.tsv", 1); }, ThrowsMessage<SystemError>(StartsWith("missing.tsv: cannot be opened")));
+  const fs::path empty = folder->write("empty.tsv", "\n");
+  EXPECT_THAT([&] { evaluate(*run, empty.string(), 1); }, ThrowsMessage<InvalidData>(StartsWith(empty.string() + ": holds no pair to score")));
+  const fs::path bad = folder->write("bad.tsv", "a\tA\nb\n");
+  EXPECT_THAT([&] { evaluate(*run, bad.string(), 1); }, ThrowsMessage<InvalidData>(StartsWith(bad.string() + ":2: ")));
+  tasks::Run without = open_run(folder->path() / "run");
+  without.recipe.data.test.clear();
+  EXPECT_THAT([&] { evaluate(without, "test", 1); }, ThrowsMessage<InvalidArgument>(HasSubstr("names no test data")));
+  EXPECT_THAT([] { predict(*run, {"a"}, options(2, 3)); }, ThrowsMessage<InvalidArgument>(HasSubstr("n_best")));
+}
+
+}  // namespace
+}  // namespace attend::tasks
