@@ -12,12 +12,13 @@ namespace attend::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Where e^x still fits: beyond it σ and tanh are 0 and ±1 to the last bit. A comparison with NaN is false, so that NaN goes through.
+// Where e^x still fits: beyond it σ and tanh are 0 and ±1 to the last bit. Highway's Exp makes 0 of NaN, which would hide a diverged network.
 template <class D, class V>
 HWY_INLINE V bounded_exp(D d, V x) {
   const auto limit = hn::Set(d, static_cast<hn::TFromD<D>>(sizeof(hn::TFromD<D>) == 4 ? 80 : 700));
   const V above = hn::IfThenElse(hn::Gt(x, limit), limit, x);
-  return hn::Exp(d, hn::IfThenElse(hn::Lt(above, hn::Neg(limit)), hn::Neg(limit), above));
+  const V exponential = hn::Exp(d, hn::IfThenElse(hn::Lt(above, hn::Neg(limit)), hn::Neg(limit), above));
+  return hn::IfThenElse(hn::IsNaN(x), x, exponential);
 }
 
 template <class D, class V>

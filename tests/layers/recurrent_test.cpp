@@ -223,6 +223,19 @@ TEST(Recurrent, FusedAndComposedAgreeInEachTypeWithItsGradients) {
       }
 }
 
+TEST(Recurrent, ANaNIsSeenFromItsPlaceOnInItsRow) {
+  for (const RecurrentOptions& options : all_forms()) {
+    if (options.bidirectional) continue;
+    Recurrent network = make_network(options);
+    Tensor input = at::randn({2, 4, E}, at::kDouble);
+    input[1][2][0] = std::nan("");
+    const Tensor output = network(input).output;
+    EXPECT_TRUE(at::isnan(output[1].slice(0, 2)).all().item<bool>()) << form_of(options);
+    EXPECT_TRUE(at::isfinite(output[1].slice(0, 0, 2)).all().item<bool>()) << form_of(options);
+    EXPECT_TRUE(at::isfinite(output[0]).all().item<bool>()) << form_of(options);
+  }
+}
+
 // The fused backward pass is written by hand: under create_graph it must hand over to a form that can be differentiated again.
 TEST(Recurrent, HasTheSecondDerivativesOfItsFormula) {
   for (const RecurrentOptions& options : all_forms()) {
