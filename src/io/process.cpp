@@ -13,7 +13,7 @@
 namespace attend::io {
 namespace {
 
-constexpr std::size_t kept_output = 64 * 1024;
+constexpr std::size_t kept_output = std::size_t{64} * 1024;
 
 // Only calls that are safe between fork and exec.
 [[noreturn]] void become(const std::vector<char*>& arguments, const char* folder, int output, int failure) {

@@ -12,13 +12,13 @@ namespace attend::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Where e^x still fits: beyond it σ and tanh are 0 and ±1 to the last bit. Highway's Exp makes 0 of NaN, which would hide a diverged network.
+// e^x as far as it fits: beyond it σ and tanh are 0 and ±1 to the last bit. Highway's makes 0 of NaN; here it stays NaN, so that a training
+// that has gone wrong is noticed.
 template <class D, class V>
 HWY_INLINE V bounded_exp(D d, V x) {
   const auto limit = hn::Set(d, static_cast<hn::TFromD<D>>(sizeof(hn::TFromD<D>) == 4 ? 80 : 700));
-  const V above = hn::IfThenElse(hn::Gt(x, limit), limit, x);
-  const V exponential = hn::Exp(d, hn::IfThenElse(hn::Lt(above, hn::Neg(limit)), hn::Neg(limit), above));
-  return hn::IfThenElse(hn::IsNaN(x), x, exponential);
+  const V bounded = hn::Max(hn::Min(x, limit), hn::Neg(limit));
+  return hn::IfThenElse(hn::Eq(x, x), hn::Exp(d, bounded), x);
 }
 
 template <class D, class V>
