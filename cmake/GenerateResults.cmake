@@ -20,10 +20,19 @@ function(value_of variable line)
   set(${variable} "${found}" PARENT_SCOPE)
 endfunction()
 
-# Two decimals, cut.
+# Two decimals, rounded: CMake calculates in integers only.
 function(rounded variable number)
-  string(REGEX REPLACE "^([0-9]+\\.[0-9][0-9])[0-9]*$" "\\1" short "${number}")
-  set(${variable} "${short}" PARENT_SCOPE)
+  if(NOT number MATCHES "^([0-9]+)\\.([0-9]+)$")
+    set(${variable} "${number}" PARENT_SCOPE)
+    return()
+  endif()
+  set(whole ${CMAKE_MATCH_1})
+  string(SUBSTRING "${CMAKE_MATCH_2}000" 0 3 thousandths)
+  math(EXPR hundredths "(${whole} * 1000 + 1${thousandths} - 1000 + 5) / 10") # 1… - 1000: a leading 0 would make the number octal
+  math(EXPR whole "${hundredths} / 100")
+  math(EXPR rest "${hundredths} % 100 + 100")
+  string(SUBSTRING ${rest} 1 2 rest)
+  set(${variable} "${whole}.${rest}" PARENT_SCOPE)
 endfunction()
 
 file(GLOB files ${root}/results/*.jsonl)
