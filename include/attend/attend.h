@@ -22,6 +22,7 @@
 #include "attend/core/result.h"
 #include "attend/core/shapes.h"
 #include "attend/core/tensor_file.h"
+#include "attend/core/tokens.h"
 #include "attend/data/batches.h"
 #include "attend/data/pairs.h"
 #include "attend/data/sentencepiece.h"

@@ -82,7 +82,7 @@ void add_predict(CLI::App& app, Arguments& arguments) {
 void add_show(CLI::App& app, Arguments& arguments) {
   auto given = std::make_shared<ShowArguments>();
   CLI::App* command = add_command(app, "show", "Show a recording as heat maps in the terminal", "attend show quickstart/words.attn");
-  command->add_option("FILE", given->file, "A .attn file")->required();
+  command->add_option("FILE", given->file, "A .attn file, or a run folder: its held-out examples")->required();
   command->add_option("--example", given->example, "Only the example with this id");
   command->add_option("--width", given->width, "Columns to fit into (default: the terminal's)")->check(CLI::Range(20, 100000));
   command->add_flag("--ascii", given->ascii, "Plain ASCII shades");
@@ -93,7 +93,7 @@ void add_show(CLI::App& app, Arguments& arguments) {
 void add_view(CLI::App& app, Arguments& arguments) {
   auto given = std::make_shared<ViewArguments>();
   CLI::App* command = add_command(app, "view", "Export a recording as a picture", "attend view quickstart/words.attn --export attention.svg");
-  command->add_option("FILE", given->file, "A .attn file")->required();
+  command->add_option("FILE", given->file, "A .attn file, or a run folder: its held-out examples")->required();
   command->add_option("--export", given->out, "The picture to write: NAME.svg or NAME.png")->required();
   command->add_option("--example", given->example, "The example with this id (default: the first)");
   command->add_flag("--dark", given->dark, "Light on dark");

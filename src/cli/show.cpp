@@ -6,7 +6,7 @@
 namespace attend::cli {
 
 void run(const ShowArguments& arguments) {
-  const view::Record record = view::read_record(arguments.file);
+  const view::Record record = view::read_record(recording_of(arguments.file));
   view::TextOptions options;
   options.width = arguments.width > 0 ? static_cast<int>(arguments.width) : terminal_width();
   options.colour = output_is_terminal() && !arguments.no_colour;

@@ -21,8 +21,16 @@ const view::Example& chosen_example(const view::Record& record, const ViewArgume
 
 }  // namespace
 
+std::filesystem::path recording_of(const std::string& file_or_run) {
+  if (!std::filesystem::is_directory(file_or_run)) return file_or_run;
+  const std::filesystem::path samples = tasks::RunFiles{file_or_run}.samples();
+  if (!std::filesystem::exists(samples))
+    throw SystemError(format("{}: holds no samples.attn: it is no run folder, or its training hasn't ended; give a .attn file", file_or_run));
+  return samples;
+}
+
 void run(const ViewArguments& arguments) {
-  const view::Record record = view::read_record(arguments.file);
+  const view::Record record = view::read_record(recording_of(arguments.file));
   const view::Example& example = chosen_example(record, arguments);
   view::PictureOptions options;
   options.background = arguments.dark ? view::Background::dark : view::Background::light;

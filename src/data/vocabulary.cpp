@@ -3,16 +3,13 @@
 #include <algorithm>
 
 #include "attend/base/error.h"
+#include "attend/core/tokens.h"
 #include "attend/data/unicode.h"
 #include "attend/io/crc32c.h"
 #include "attend/io/file.h"
 
 namespace attend::data {
 namespace {
-
-// In the order of models::padding_token … models::end_token.
-const std::vector<std::string> special_tokens = {"<pad>", "<unk>", "<s>", "</s>"};
-constexpr std::int64_t unknown = 1;
 
 std::string all_lines(const std::vector<std::string>& tokens) {
   std::string text;
@@ -56,7 +53,7 @@ Vocabulary Vocabulary::from_counts(const std::map<std::string, std::int64_t>& co
     if (count >= least_count && !special && fits_a_line) kept.emplace_back(token, count);
   }
   std::stable_sort(kept.begin(), kept.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::vector<std::string> tokens = special_tokens;
+  std::vector<std::string> tokens(special_tokens.begin(), special_tokens.end());
   for (const auto& [token, count] : kept) {
     if (static_cast<std::int64_t>(tokens.size()) >= largest + static_cast<std::int64_t>(special_tokens.size())) break;
     tokens.push_back(token);
@@ -86,7 +83,7 @@ void Vocabulary::save(const std::filesystem::path& file) const { io::write_file(
 
 std::int64_t Vocabulary::id(const std::string& token) const {
   const auto found = ids_.find(token);
-  return found == ids_.end() ? unknown : found->second;
+  return found == ids_.end() ? unknown_token : found->second;
 }
 
 const std::string& Vocabulary::token(std::int64_t id) const {

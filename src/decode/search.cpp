@@ -87,7 +87,7 @@ class Search {
   std::vector<std::size_t> advance(const std::vector<std::size_t>& active) {
     std::vector<std::int64_t> previous;
     for (const std::size_t i : active)
-      for (const Open& open : sources_[i].open) previous.push_back(open.last ? open.last->token : options_.begin_token);
+      for (const Open& open : sources_[i].open) previous.push_back(open.last ? open.last->token : options_.begin);
     const Tensor log_probabilities = stepper_.step(at::tensor(previous, at::kLong));              // [N, V]
     const Tensor weights = stepper_.alignment ? stepper_.alignment().to(at::kCPU, at::kFloat) : Tensor();
     auto [values, tokens] = best_tokens(log_probabilities);                                       // [N, 2 · beam] each
@@ -139,7 +139,7 @@ class Search {
     for (std::size_t rank = 0; rank < candidates.size() && source.open.size() < width; ++rank) {
       const Candidate& candidate = candidates[rank];
       const Open& parent = before[candidate.parent];
-      if (candidate.token == options_.end_token) {
+      if (candidate.token == options_.end) {
         // an end among those that wouldn't have been kept is no better than what goes on
         if (rank < width) finish(source, {parent.last, parent.length, candidate.log_probability}, true);
         continue;

@@ -85,6 +85,8 @@ RecurrentResult RecurrentImpl::forward(const Tensor& input, const Tensor& length
   std::vector<Tensor> last_hidden, last_cell;
 
   Tensor current = input.transpose(0, 1);                                                         // [L, B, E]
+  // what stands in padding must not reach the input weight's gradient: 0 · NaN is NaN
+  if (valid.defined()) current = current.masked_fill(valid.logical_not().unsqueeze(2), 0.0);
   for (std::int64_t layer = 0; layer < options_.layers; ++layer) {
     std::vector<Tensor> outputs;
     for (std::int64_t direction = 0; direction < directions(); ++direction) {

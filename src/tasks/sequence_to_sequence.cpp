@@ -38,14 +38,14 @@ models::TokenBatch pad(const std::vector<const std::vector<std::int64_t>*>& rows
   std::int64_t longest = 0;
   for (const auto* row : rows) longest = std::max(longest, static_cast<std::int64_t>(row->size()));
   const std::int64_t width = longest + 1 + (with_begin ? 1 : 0), count = static_cast<std::int64_t>(rows.size());
-  models::TokenBatch batch{at::full({count, width}, models::padding_token, at::kLong), at::empty({count}, at::kLong)};
+  models::TokenBatch batch{at::full({count, width}, padding_token, at::kLong), at::empty({count}, at::kLong)};
   auto tokens = batch.tokens.accessor<std::int64_t, 2>();
   auto lengths = batch.lengths.accessor<std::int64_t, 1>();
   for (std::int64_t i = 0; i < count; ++i) {
     std::int64_t at = 0;
-    if (with_begin) tokens[i][at++] = models::begin_token;
+    if (with_begin) tokens[i][at++] = begin_token;
     for (const std::int64_t token : *rows[static_cast<std::size_t>(i)]) tokens[i][at++] = token;
-    tokens[i][at++] = models::end_token;
+    tokens[i][at++] = end_token;
     lengths[i] = at;
   }
   return batch;

@@ -29,20 +29,7 @@ std::map<std::string, double> scores_of(const io::Value& value) {
 
 std::string to_text(const RunState& state) {
   io::Value value = io::Value::table();
-  value.set("step", state.step);
-  value.set("epoch", state.epoch);
-  value.set("batch", state.batch);
-  value.set("reductions", state.reductions);
-  value.set("since_gain", state.since_gain);
-  value.set("since_reduction", state.since_reduction);
-  value.set("loss_sum", state.loss_sum);
-  value.set("loss_count", state.loss_count);
-  value.set("seconds", state.seconds);
-  value.set("metrics_bytes", state.metrics_bytes);
-  value.set("validation_due", state.validation_due);
-  value.set("finished", state.finished);
-  value.set("stopped_early", state.stopped_early);
-  if (state.best_score) value.set("best_score", *state.best_score);
+  value.set("state", write_options(state));
   value.set("best", scores_value(state.best));
   value.set("valid", scores_value(state.valid));
   return io::to_json(value);
@@ -50,20 +37,9 @@ std::string to_text(const RunState& state) {
 
 RunState state_of(const io::Value& value) {
   RunState state;
-  state.step = value.at("step").as_integer();
-  state.epoch = value.at("epoch").as_integer();
-  state.batch = value.at("batch").as_integer();
-  state.reductions = value.at("reductions").as_integer();
-  state.since_gain = value.at("since_gain").as_integer();
-  state.since_reduction = value.at("since_reduction").as_integer();
-  state.loss_sum = value.at("loss_sum").as_number();
-  state.loss_count = value.at("loss_count").as_integer();
-  state.seconds = value.at("seconds").as_number();
-  state.metrics_bytes = value.at("metrics_bytes").as_integer();
-  state.validation_due = value.at("validation_due").as_bool();
-  state.finished = value.at("finished").as_bool();
-  state.stopped_early = value.at("stopped_early").as_bool();
-  if (const io::Value* score = value.find("best_score")) state.best_score = score->as_number();
+  read_options(state, value.at("state"), state_key);
+  const io::Value complete = write_options(state);
+  for (const auto& [key, written] : complete.as_table()) value.at("state").at(key);  // throws where one is missing
   state.best = scores_of(value.at("best"));
   state.valid = scores_of(value.at("valid"));
   return state;

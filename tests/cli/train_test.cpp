@@ -165,6 +165,13 @@ TEST(TrainedRunOfTheTool, IsDrawnAsPictures) {
   const std::string samples = (trained_run() / "samples.attn").string();
   const fs::path svg = folder.path() / "a.svg", png = folder.path() / "a.png";
   EXPECT_EQ(run({"view", samples, "--export", svg.string()}).status, 0);
+  const std::string whole = bytes_of(svg);
+  EXPECT_EQ(run({"view", trained_run().string(), "--export", svg.string()}).status, 0);
+  EXPECT_EQ(bytes_of(svg), whole);
+  EXPECT_EQ(run({"show", trained_run().string()}).output, run({"show", samples}).output);
+  const Ending empty = run({"show", folder.path().string()});
+  EXPECT_EQ(empty.status, 1);
+  EXPECT_THAT(empty.errors, StartsWith("attend: " + folder.path().string() + ": holds no samples.attn"));
   EXPECT_THAT(bytes_of(svg), AllOf(HasSubstr("<svg"), HasSubstr("</svg>")));
   EXPECT_EQ(run({"view", samples, "--export", png.string(), "--dark", "--example", "2"}).status, 0);
   EXPECT_THAT(bytes_of(png), StartsWith("\x89PNG\r\n\x1a\n"));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "attend/base/error.h"
+#include "tests/fixtures/temporary_folder.h"
 
 namespace attend::io {
 namespace {
@@ -27,9 +28,6 @@ using testing::ThrowsMessage;
 // A folder of its own for each test.
 class FileTest : public testing::Test {
  protected:
-  FileTest() : folder(fs::path(testing::TempDir()) / ("attend_file_test_" + std::to_string(::getpid()))) { fs::create_directories(folder); }
-  ~FileTest() override { fs::remove_all(folder); }
-
   std::vector<std::string> names() const {
     std::vector<std::string> found;
     for (const auto& entry : fs::directory_iterator(folder)) found.push_back(entry.path().filename().string());
@@ -37,7 +35,8 @@ class FileTest : public testing::Test {
     return found;
   }
 
-  const fs::path folder;
+  const fixtures::TemporaryFolder temporary;
+  const fs::path folder = temporary.path();
   const fs::path file = folder / "a.txt";
 };
 

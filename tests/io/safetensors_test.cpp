@@ -14,6 +14,7 @@
 #include "attend/base/error.h"
 #include "attend/io/crc32c.h"
 #include "attend/io/file.h"
+#include "tests/fixtures/temporary_folder.h"
 
 namespace attend::io {
 namespace {
@@ -41,8 +42,6 @@ std::vector<T> elements(const TensorView& tensor) {
 
 class SafetensorsTest : public testing::Test {
  protected:
-  ~SafetensorsTest() override { fs::remove(file); }
-
   // Neither write_file() nor over the old file: some file systems then wait for the disk, thousands of times.
   void put(std::string_view bytes) const {
     fs::remove(file);
@@ -79,7 +78,8 @@ class SafetensorsTest : public testing::Test {
                       {{"attend.record", "{\"a\": \"b\"}"}, {"k", "v"}});
   }
 
-  const fs::path file = fs::path(testing::TempDir()) / ("attend_safetensors_test_" + std::to_string(::getpid()) + ".safetensors");
+  const fixtures::TemporaryFolder temporary;
+  const fs::path file = temporary.path() / "a.safetensors";
   const std::vector<float> numbers = {1.5f, -2.0f};
   const std::vector<std::uint8_t> flags = {1, 0, 1};
 };

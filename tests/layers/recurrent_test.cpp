@@ -236,6 +236,26 @@ TEST(Recurrent, ANaNIsSeenFromItsPlaceOnInItsRow) {
   }
 }
 
+TEST(Recurrent, WhatStandsInPaddingReachesNeitherOutputsNorGradients) {
+  for (const RecurrentOptions& options : all_forms()) {
+    Recurrent network = make_network(options);
+    const Tensor lengths = at::tensor({2, 4}, at::kLong);
+    const auto all = [&](double padding) {
+      Tensor input = at::arange(2 * 4 * E, at::kDouble).sin().reshape({2, 4, E});
+      input[0].slice(0, 2).fill_(padding);
+      input.set_requires_grad(true);
+      const Tensor output = network(input, lengths).output;
+      std::vector<Tensor> inputs = network->parameters();
+      inputs.push_back(input);
+      std::vector<Tensor> found = torch::autograd::grad({output.pow(2).sum()}, inputs);
+      found.push_back(output.detach());
+      return found;
+    };
+    const std::vector<Tensor> clean = all(0.0), dirty = all(std::nan(""));
+    for (std::size_t i = 0; i < clean.size(); ++i) EXPECT_TRUE(at::equal(clean[i], dirty[i])) << form_of(options) << ", tensor " << i;
+  }
+}
+
 // The fused backward pass is written by hand: under create_graph it must hand over to a form that can be differentiated again.
 TEST(Recurrent, HasTheSecondDerivativesOfItsFormula) {
   for (const RecurrentOptions& options : all_forms()) {

@@ -162,7 +162,7 @@ TEST_F(Checkpoints, FilesThatAreNoneAreRefusedOrLeftAlone) {
   EXPECT_EQ(newest(), 1);
   EXPECT_THAT(problems, IsEmpty());
   save_tensors(file(8), {{"model.weight", at::zeros({2})}, {"generator", at::zeros({2})}}, {});
-  save_tensors(file(9), {{"model.weight", at::zeros({2})}, {"generator", at::zeros({2})}}, {{"attend.run", "{\"step\":9}"}});
+  save_tensors(file(9), {{"model.weight", at::zeros({2})}, {"generator", at::zeros({2})}}, {{"attend.run", "{\"state\":{\"step\":9}}"}});
   EXPECT_EQ(newest(), 1);
   EXPECT_THAT(problems, ElementsAre(AllOf(StartsWith(file(9).string()), HasSubstr("not the state of a run"), HasSubstr("epoch")),
                                     AllOf(StartsWith(file(8).string()), HasSubstr("attend.run"))));

@@ -8,6 +8,7 @@
 
 #include "attend/base/api.h"
 #include "attend/core/libtorch.h"
+#include "attend/core/tokens.h"
 
 namespace attend::decode {
 
@@ -30,9 +31,9 @@ struct Hypothesis {
 };
 
 struct SearchOptions {
-  std::int64_t begin_token = 2, end_token = 3;
+  std::int64_t begin = attend::begin_token, end = attend::end_token;
   // Tokens that are never produced: padding, unknown, begin.
-  std::vector<std::int64_t> forbidden = {0, 1, 2};
+  std::vector<std::int64_t> forbidden = {padding_token, unknown_token, begin_token};
   // Hypotheses that are kept of each source; 1 is greedy search.
   std::int64_t beam = 1;
   // Hypotheses that are returned of each source, at most `beam`.

@@ -6,11 +6,9 @@
 
 #include "attend/base/api.h"
 #include "attend/core/libtorch.h"
+#include "attend/core/tokens.h"
 
 namespace attend::models {
-
-// Tokens that every vocabulary has, in this order.
-inline constexpr std::int64_t padding_token = 0, unknown_token = 1, begin_token = 2, end_token = 3;
 
 // Padded sequences: tokens int64 [B, L], lengths int64 [B] from 1 to L.
 struct TokenBatch {

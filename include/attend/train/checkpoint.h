@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attend/base/api.h"
+#include "attend/core/options.h"
 #include "attend/core/tensor_file.h"
 
 namespace attend::train {
@@ -28,6 +29,25 @@ struct RunState {
   bool finished = false, stopped_early = false;
   std::optional<double> best_score;
   std::map<std::string, double> best, valid;
+
+  // All but the two maps.
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor("step", self.step, "");
+    visitor("epoch", self.epoch, "");
+    visitor("batch", self.batch, "");
+    visitor("reductions", self.reductions, "");
+    visitor("since_gain", self.since_gain, "");
+    visitor("since_reduction", self.since_reduction, "");
+    visitor("loss_sum", self.loss_sum, "");
+    visitor("loss_count", self.loss_count, "");
+    visitor("seconds", self.seconds, "");
+    visitor("metrics_bytes", self.metrics_bytes, "");
+    visitor("validation_due", self.validation_due, "");
+    visitor("finished", self.finished, "");
+    visitor("stopped_early", self.stopped_early, "");
+    visitor("best_score", self.best_score, "");
+  }
 };
 
 struct Checkpoint {
