@@ -10,15 +10,17 @@ add_test(NAME package_install COMMAND ${CMAKE_COMMAND}
   -D BUILD=${PROJECT_BINARY_DIR} -D FIRST=${package_folder}/installed -D MOVED=${package_prefix} -P ${CMAKE_CURRENT_SOURCE_DIR}/package/install.cmake)
 set_tests_properties(package_install PROPERTIES FIXTURES_SETUP package)
 
+# What is linked to sanitized libraries must be sanitized itself.
+set(package_flags "")
+if(ATTEND_SANITIZE)
+  set(package_flags "-fsanitize=address,undefined")
+endif()
+
 # attend_package_test(NAME [CMAKE OPTION…]): configures, builds and runs the project tests/package/NAME.
 function(attend_package_test name)
-  set(flags "")
-  if(ATTEND_SANITIZE)
-    set(flags "-fsanitize=address,undefined")
-  endif()
   add_test(NAME package_${name} COMMAND ${CMAKE_CTEST_COMMAND}
     --build-and-test ${CMAKE_CURRENT_SOURCE_DIR}/package/${name} ${package_folder}/${name} --build-noclean
-    --build-generator ${CMAKE_GENERATOR} --build-options "-DCMAKE_PREFIX_PATH=${package_prefix}" "-DCMAKE_CXX_FLAGS=${flags}" ${ARGN}
+    --build-generator ${CMAKE_GENERATOR} --build-options "-DCMAKE_PREFIX_PATH=${package_prefix}" "-DCMAKE_CXX_FLAGS=${package_flags}" ${ARGN}
     --test-command ${package_folder}/${name}/consumer)
   set_tests_properties(package_${name} PROPERTIES PROCESSORS 2)
 endfunction()
@@ -40,5 +42,5 @@ endif()
 # The README's example, built as a user would.
 add_test(NAME package_example COMMAND ${CMAKE_CTEST_COMMAND}
   --build-and-test ${PROJECT_SOURCE_DIR}/examples ${package_folder}/example --build-noclean --build-generator ${CMAKE_GENERATOR}
-  --build-options "-DCMAKE_PREFIX_PATH=${package_prefix}" --test-command ${package_folder}/example/attention)
+  --build-options "-DCMAKE_PREFIX_PATH=${package_prefix}" "-DCMAKE_CXX_FLAGS=${package_flags}" --test-command ${package_folder}/example/attention)
 set_tests_properties(package_example PROPERTIES FIXTURES_REQUIRED package PROCESSORS 2 PASS_REGULAR_EXPRESSION "2, 8, 5, 32. .2, 8, 5, 9")
