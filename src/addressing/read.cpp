@@ -68,17 +68,46 @@ Cleaned clean(const Tensor& query, const Tensor& key, const Tensor& value, const
   return result;
 }
 
+void check_factors(const char* where, const Tensor& factors, const Mask::Sizes& sizes, const Tensor& query) {
+  const std::int64_t full[4] = {sizes.B, sizes.H, sizes.Lq, sizes.Lk};
+  bool fits = factors.defined() && factors.dim() == 4;
+  for (int i = 0; i < 4 && fits; ++i) fits = factors.size(i) == full[i] || factors.size(i) == 1;
+  if (!fits)
+    throw InvalidArgument(format("{}: expected factors of the window that broadcast to [B, H, Lq, Lk] = {}, got {}", where,
+                                 shape_text(at::IntArrayRef(full)), shape_text(factors)));
+  check_matches(where, "factors of the window", factors, "query", query);
+}
+
+// Hides in `mask` what lies outside the window; its factors come back.
+std::optional<Tensor> apply_window(const char* where, const WindowTensors& window, const Mask::Sizes& sizes, const Tensor& query,
+                                   Mask::Tensors& mask) {
+  if (window.keep) {
+    const Tensor inside = *Mask::keep(*window.keep).tensors(where, sizes, query).keep;
+    mask.keep = mask.keep ? *mask.keep & inside : inside;
+  }
+  if (window.factors) check_factors(where, *window.factors, sizes, query);
+  return window.factors;
+}
+
+// Each row divided by its sum; a row of zeros stays one.
+Tensor renormalised(const Tensor& weights) {
+  const Tensor sum = weights.sum(-1, /*keepdim=*/true);                                           // [B, Hq, Lq, 1]
+  return weights / sum.masked_fill(sum == 0, 1.0);
+}
+
 struct Weighted {
   Tensor context, weights;
 };
 
-// Scores, soft cap, bias and mask, normaliser, dropout, weighted sum: in this order.
+// Scores, soft cap, bias and mask, normaliser, the window's factors, dropout, weighted sum: in this order.
 Weighted weigh(const Tensor& query, const Tensor& key, const Tensor& value, const ScoreFunction& score, const Mask::Tensors& mask,
-               const ReadOptions& options) {
+               const std::optional<Tensor>& factors, const ReadOptions& options) {
   Tensor scores = score(query, key);                                                              // [B, Hq, Lq, Lk]
   if (options.soft_cap > 0) scores = (scores / options.soft_cap).tanh() * options.soft_cap;
   if (mask.bias) scores = scores + *mask.bias;
-  const Tensor weights = masked_softmax(scores, mask.keep);                                       // [B, Hq, Lq, Lk]
+  Tensor weights = masked_softmax(scores, mask.keep);                                             // [B, Hq, Lq, Lk]
+  if (factors) weights = weights * *factors;
+  if (options.renormalised) weights = renormalised(weights);
   Tensor used = weights;
   if (options.dropout > 0)
     used = weights * dropout_multipliers(weights.sizes(), options.dropout, draw_dropout_seed(options.generator), weights,
@@ -96,15 +125,20 @@ AttentionResult read(const char* where, const Tensor& query, const Tensor& key, 
     AttentionResult wide = read(where, query.to(at::kFloat), key.to(at::kFloat), value.to(at::kFloat), score, mask, options);
     return {wide.context.to(type), wide.weights.defined() ? wide.weights.to(type) : wide.weights};
   }
-  Mask::Tensors visible = mask.tensors(where, {query.size(0), query.size(1), query.size(2), key.size(2)}, query);
+  const Mask::Sizes sizes{query.size(0), query.size(1), query.size(2), key.size(2)};
+  Mask::Tensors visible = mask.tensors(where, sizes, query);
+  const bool finite = all_finite(query, key, value, visible.bias);
+  std::optional<Tensor> factors;
+  if (options.window)
+    factors = apply_window(where, options.window(finite ? query : zero_rows(query, finite_rows(query))), sizes, query, visible);
   AttentionResult result;
-  if (all_finite(query, key, value, visible.bias)) {
-    Weighted weighted = weigh(query, key, value, score, visible, options);
+  if (finite) {
+    Weighted weighted = weigh(query, key, value, score, visible, factors, options);
     result = {weighted.context, options.return_weights ? weighted.weights : Tensor()};
   } else {
     const Cleaned cleaned = clean(query, key, value, visible);
     visible.bias = cleaned.bias;
-    Weighted weighted = weigh(cleaned.query, cleaned.key, cleaned.value, score, visible, options);
+    Weighted weighted = weigh(cleaned.query, cleaned.key, cleaned.value, score, visible, factors, options);
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     result.context = weighted.context.masked_fill(cleaned.bad_context, nan);
     if (options.return_weights) result.weights = weighted.weights.masked_fill(cleaned.bad_weights, nan);

@@ -59,8 +59,9 @@ Luong::Encoded Luong::read_source(const TokenBatch& source) {
   return {drop(read.output), start};
 }
 
-Tensor Luong::attentional_vector(const Tensor& hidden, const Tensor& memory, const Tensor& lengths) {
-  const Tensor context = attention_(hidden, memory, memory, Mask::lengths(lengths)).context;      // [B, L, 2H]
+Tensor Luong::attentional_vector(const Tensor& hidden, const Tensor& memory, const Tensor& lengths, std::int64_t first) {
+  const addressing::AttentionPlace place{.first_query = first};
+  const Tensor context = attention_(hidden, memory, memory, Mask::lengths(lengths), false, place).context;  // [B, L, 2H]
   return drop(at::tanh(combine_(at::cat({context, hidden}, 2))));                                 // [B, L, D]
 }
 
@@ -81,22 +82,22 @@ ModelOutput Luong::forward(const TokenBatch& source, const TokenBatch& target) {
     for (std::int64_t t = 0; t < steps; ++t) {
       const layers::RecurrentResult one = decoder_(at::cat({embedded.slice(1, t, t + 1), fed}, 2), Tensor(), state);
       state = one.state;
-      fed = attentional_vector(drop(one.output), encoded.memory, source.lengths);                 // [B, 1, D]
+      fed = attentional_vector(drop(one.output), encoded.memory, source.lengths, t);              // [B, 1, D]
       vectors.push_back(fed);
     }
     attentional = at::cat(vectors, 1);
   } else {
     const Tensor hidden = drop(decoder_(embedded, Tensor(), encoded.start).output);               // [B, Lt, D]
-    attentional = attentional_vector(hidden, encoded.memory, source.lengths);
+    attentional = attentional_vector(hidden, encoded.memory, source.lengths, 0);
   }
   const Tensor logits = output_(attentional);                                                     // [B, Lt, V]
   return {logits, {{"cross_entropy", cross_entropy(logits, wanted, is_training() ? options_.label_smoothing : 0.0)}}};
 }
 
-// The state: memory, lengths, hidden, the cell of an LSTM, and h̃_{t−1} with input feeding.
+// The state: memory, lengths, the place t of the next step, hidden, the cell of an LSTM, and h̃_{t−1} with input feeding.
 DecoderState Luong::encode(const TokenBatch& source) {
   const Encoded encoded = read_source(source);
-  DecoderState state{{encoded.memory, source.lengths, encoded.start.hidden}};
+  DecoderState state{{encoded.memory, source.lengths, at::zeros_like(source.lengths), encoded.start.hidden}};
   if (encoded.start.cell.defined()) state.tensors.push_back(encoded.start.cell);
   if (options_.input_feeding)
     state.tensors.push_back(at::zeros({source.tokens.size(0), 1, options_.decoder_hidden}, encoded.memory.options()));
@@ -108,10 +109,13 @@ Tensor Luong::step(const Tensor& previous, DecoderState& state) {
   std::vector<Tensor>& parts = state.tensors;
   Tensor input = target_embedding_(previous).unsqueeze(1);                                        // [B, 1, E]
   if (options_.input_feeding) input = at::cat({input, parts.back()}, 2);
-  const layers::RecurrentResult one = decoder_(input, Tensor(), layers::RecurrentState{parts[2], lstm ? parts[3] : Tensor()});
-  const Tensor attentional = attentional_vector(one.output, parts[0], parts[1]);                  // [B, 1, D]
-  parts[2] = one.state.hidden;
-  if (lstm) parts[3] = one.state.cell;
+  const layers::RecurrentResult one = decoder_(input, Tensor(), layers::RecurrentState{parts[3], lstm ? parts[4] : Tensor()});
+  // all rows are at the same place; without rows it doesn't matter
+  const std::int64_t t = parts[2].numel() == 0 ? 0 : parts[2][0].item<std::int64_t>();
+  const Tensor attentional = attentional_vector(one.output, parts[0], parts[1], t);               // [B, 1, D]
+  parts[2] = parts[2] + 1;
+  parts[3] = one.state.hidden;
+  if (lstm) parts[4] = one.state.cell;
   if (options_.input_feeding) parts.back() = attentional;
   return output_(attentional).squeeze(1).log_softmax(1);                                          // [B, V]
 }

@@ -9,22 +9,23 @@
 #include "attend/addressing/dot_product.h"
 #include "attend/addressing/normalizers/softmax.h"
 #include "attend/addressing/scores/additive.h"
+#include "attend/addressing/scores/cosine.h"
 #include "attend/addressing/scores/dot.h"
 #include "attend/addressing/scores/general.h"
+#include "attend/addressing/scores/location.h"
+#include "attend/addressing/windows/local_m.h"
+#include "attend/addressing/windows/local_p.h"
 #include "attend/core/recording.h"
 #include "attend/io/file.h"
 
 namespace {
 
 TEST(Page, Read) {
-  // cosine attention: a score of one's own inherits every rule above
-  const auto cosine = [](const at::Tensor& query, const at::Tensor& key) {
-    const auto unit = [](const at::Tensor& x) { return x / x.norm(2, -1, true); };
-    return attend::addressing::dot_score(unit(query), unit(key), 8.0);
-  };
+  // a score of one's own, here the negative distance, inherits every rule above
+  const auto nearness = [](const at::Tensor& query, const at::Tensor& key) { return -at::cdist(query, key); };
   const at::Tensor query = at::randn({2, 1, 3, 16}), memory = at::randn({2, 1, 5, 16});
   const attend::Mask padding = attend::Mask::lengths(at::tensor({5, 2}, at::kLong));
-  const at::Tensor context = attend::addressing::read("cosine", query, memory, memory, cosine, padding).context;
+  const at::Tensor context = attend::addressing::read("nearness", query, memory, memory, nearness, padding).context;
 
   EXPECT_EQ(context.sizes(), at::IntArrayRef({2, 1, 3, 16}));
   EXPECT_TRUE(at::isfinite(context).all().item<bool>());
@@ -72,6 +73,61 @@ TEST(Page, Attention) {
 
   EXPECT_EQ(context.sizes(), at::IntArrayRef({2, 1, 256}));
   EXPECT_EQ(weights.sizes(), at::IntArrayRef({2, 1, 1, 9}));
+
+  attend::addressing::Attention local(
+      512, 256, attend::addressing::AttentionOptions{.window = attend::addressing::Window::local_m, .window_width = 3});
+  const attend::addressing::AttentionPlace place{.first_query = 4};
+  const at::Tensor read_from_1_to_7 = local(query, memory, memory, padding, /*return_weights=*/false, place).context;
+
+  const at::Tensor read = local(query, memory, memory, padding, true, place).weights > 0;
+  EXPECT_TRUE(read[0][0][0].equal(at::tensor({0, 1, 1, 1, 1, 1, 1, 1, 0}, at::kInt).to(at::kBool)));
+  EXPECT_TRUE(read[1][0][0].equal(at::tensor({0, 1, 1, 1, 1, 0, 0, 0, 0}, at::kInt).to(at::kBool))) << "padding is not read";
+  EXPECT_EQ(read_from_1_to_7.sizes(), at::IntArrayRef({2, 1, 256}));
+}
+
+TEST(Page, LocalM) {
+  // a decoder's step 4: keys 2 to 6 of 9
+  const at::Tensor query = at::randn({2, 1, 1, 16}), memory = at::randn({2, 1, 9, 16});
+  attend::addressing::DotProductOptions options;
+  options.read.window = [](const at::Tensor& q) {
+    return attend::addressing::local_m_window(q.size(2), 9, {.half_width = 2, .first_query = 4}, q);
+  };
+  options.read.return_weights = true;
+  const at::Tensor weights = attend::addressing::dot_product(query, memory, memory, {}, options).weights;
+
+  EXPECT_TRUE((weights[0][0][0] > 0).equal(at::tensor({0, 0, 1, 1, 1, 1, 1, 0, 0}, at::kInt).to(at::kBool)));
+}
+
+TEST(Page, LocalP) {
+  const at::Tensor query = at::randn({2, 1, 3, 16}), memory = at::randn({2, 1, 9, 16});
+  const at::Tensor projection = at::randn({16, 16}), energy = at::randn({16});
+  const attend::Mask padding = attend::Mask::lengths(at::tensor({9, 5}, at::kLong));
+  attend::addressing::DotProductOptions options;
+  options.read.window = [&](const at::Tensor& q) {
+    const at::Tensor lengths = attend::addressing::key_lengths(padding, 2, 9, q);
+    return attend::addressing::local_p_window(attend::addressing::local_p_centre(q, projection, energy, lengths), 9, 4);
+  };
+  options.read.return_weights = true;
+  const at::Tensor weights = attend::addressing::dot_product(query, memory, memory, padding, options).weights;
+
+  EXPECT_EQ(weights.sizes(), at::IntArrayRef({2, 1, 3, 9}));
+  EXPECT_TRUE((weights.sum(-1) > 0).all().item<bool>());
+  EXPECT_TRUE((weights.sum(-1) < 1).all().item<bool>());
+}
+
+TEST(Page, CosineScore) {
+  const at::Tensor query = at::randn({2, 8, 3, 64}), key = at::randn({2, 2, 5, 64});
+  const at::Tensor cosines = attend::addressing::cosine_score(query, key, 10.0);
+
+  EXPECT_EQ(cosines.sizes(), at::IntArrayRef({2, 8, 3, 5}));
+  EXPECT_LE(cosines.abs().max().item<double>(), 10.001);
+}
+
+TEST(Page, LocationScore) {
+  const at::Tensor query = at::randn({2, 1, 3, 16}), weight = at::randn({50, 16});
+  const at::Tensor places = attend::addressing::location_score(query, 7, weight);
+
+  EXPECT_EQ(places.sizes(), at::IntArrayRef({2, 1, 3, 7}));
 }
 
 TEST(Page, DotScore) {
@@ -133,7 +189,7 @@ TEST(Page, EachShowsCodeThatIsRunHere) {
     for (const std::string& block : blocks)
       EXPECT_NE(run.find(letters(block)), std::string::npos) << entry.path() << " shows code that differs from this file's:\n" << block;
   }
-  EXPECT_GE(pages, 9);
+  EXPECT_GE(pages, 13);
 }
 
 }  // namespace

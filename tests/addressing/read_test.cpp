@@ -128,6 +128,83 @@ TEST(Read, HalfTypesAreScoredInFloat32) {
   }
 }
 
+// A window that says the same of each query.
+WindowFunction given_window(const std::vector<double>& keep, const std::vector<double>& factors) {
+  return [=](const Tensor& query) {
+    WindowTensors window{reference::tensor_of(keep, {1, 1, 1, 3}, at::kBool), {}};
+    if (!factors.empty()) window.factors = reference::tensor_of(factors, {1, 1, 1, 3}, query.scalar_type());
+    return window;
+  };
+}
+
+TEST(Read, AWindowHidesKeysBeforeTheSoftmaxAndWeighsTheOthersAfterIt) {
+  const GivenScores given{{0, std::log(2.0), std::log(5.0)}};
+  const reference::Tolerance near = reference::tolerance(reference::Type::float64, 3);
+  expect_weights(given.read_with({}, {.window = given_window({1, 1, 0}, {})}), {1, 2, 0});
+  const AttentionResult result = given.read_with({}, {.window = given_window({1, 1, 0}, {0.5, 0.25, 1})});
+  EXPECT_EQ(reference::difference("weights", reference::numbers(result.weights), {0.5 / 3, 0.5 / 3, 0}, near), "");
+  EXPECT_EQ(reference::difference("context", reference::numbers(result.context), {5.5 / 3}, near), "");
+  expect_weights(given.read_with({}, {.window = given_window({1, 1, 0}, {0.5, 0.75, 1}), .renormalised = true}), {0.5, 1.5, 0});
+  expect_weights(given.read_with(Mask::lengths(at::tensor({1}, at::kLong)), {.window = given_window({1, 1, 0}, {})}), {1, 0, 0});
+  const AttentionResult nothing = given.read_with(Mask::lengths(at::tensor({1}, at::kLong)),
+                                                  {.window = given_window({0, 1, 1}, {1, 1, 1}), .renormalised = true});
+  EXPECT_TRUE(nothing.weights.equal(at::zeros({1, 1, 1, 3}, at::kDouble)));
+  EXPECT_EQ(nothing.context.item<double>(), 0);
+}
+
+TEST(Read, FactorsComeBeforeDropout) {
+  const GivenScores given{{0, std::log(2.0), std::log(5.0)}};
+  const auto dropping = [](const WindowFunction& window) {
+    return ReadOptions{.window = window, .dropout = 0.5, .generator = at::detail::createCPUGenerator(3)};
+  };
+  const AttentionResult plain = given.read_with({}, {.window = given_window({1, 1, 1}, {0.5, 0.5, 0.5})}),
+                        dropped = given.read_with({}, dropping(given_window({1, 1, 1}, {0.5, 0.5, 0.5}))),
+                        without = given.read_with({}, dropping({}));
+  EXPECT_TRUE(dropped.weights.equal(plain.weights)) << "returned before dropout, with the factors";
+  EXPECT_NE(without.context.item<double>(), given.read_with({}, {}).context.item<double>()) << "this seed drops something";
+  EXPECT_NEAR(dropped.context.item<double>(), without.context.item<double>() / 2, 1e-12);
+}
+
+TEST(Read, AWindowGetsFiniteQueriesAndWhatLiesOutsideIsNotSeen) {
+  Tensor query = at::ones({1, 1, 2, 2}, at::kDouble), key = at::ones({1, 1, 3, 2}, at::kDouble), value = key.clone();
+  query[0][0][1][0] = read_nan;
+  key[0][0][2][1] = read_nan;
+  value[0][0][2][0] = HUGE_VAL;
+  query.set_requires_grad(true), key.set_requires_grad(true), value.set_requires_grad(true);
+  int calls = 0;
+  ReadOptions options{.return_weights = true};
+  options.window = [&](const Tensor& q) -> WindowTensors {
+    ++calls;
+    EXPECT_TRUE(q.detach()[0][0][0].equal(at::ones({2}, at::kDouble)));
+    EXPECT_TRUE(q.detach()[0][0][1].equal(at::zeros({2}, at::kDouble)));
+    return {(at::arange(3, at::kLong) < 2).view({1, 1, 1, 3}), at::arange(1, 4, q.options()).view({1, 1, 1, 3}) * q.sum(-1, true)};
+  };
+  const auto score = [](const Tensor& q, const Tensor& k) { return dot_score(q, k); };
+  const AttentionResult result = read("mine", query, key, value, score, {}, options);
+  EXPECT_EQ(calls, 1);
+  EXPECT_TRUE(result.weights.detach()[0][0][0].equal(at::tensor({1.0, 2.0, 0.0}, at::kDouble)));
+  EXPECT_TRUE(result.context.detach()[0][0][0].equal(at::tensor({3.0, 3.0}, at::kDouble))) << "neither NaN nor infinity is in the window";
+  EXPECT_TRUE(result.context.detach()[0][0][1].isnan().all().item<bool>()) << "the query itself is not finite";
+  for (const Tensor& gradient : torch::autograd::grad({result.context[0][0][0].sum()}, {query, key, value}))
+    EXPECT_TRUE(at::isfinite(gradient).all().item<bool>());
+}
+
+TEST(Read, RefusesAWindowThatDoesntFit) {
+  const auto reading = [](const WindowTensors& window) {
+    return [window] { GivenScores{{0, 1, 2}}.read_with({}, {.window = [window](const Tensor&) { return window; }}); };
+  };
+  const auto refuses = [](const std::string& message) { return ThrowsMessage<InvalidArgument>(StrEq(message)); };
+  EXPECT_THAT(reading({at::ones({1, 1, 1, 4}, at::kBool), {}}),
+              refuses("mine: expected a boolean mask that broadcasts to [B, H, Lq, Lk] = [1, 1, 1, 3], got [1, 1, 1, 4]"));
+  EXPECT_THAT(reading({at::ones({1, 1, 1, 3}), {}}),
+              refuses("attend::Mask::keep: expected a boolean tensor (true = may be attended to), got Float [1, 1, 1, 3]"));
+  EXPECT_THAT(reading({{}, at::ones({1, 3}, at::kDouble)}),
+              refuses("mine: expected factors of the window that broadcast to [B, H, Lq, Lk] = [1, 1, 1, 3], got [1, 3]"));
+  EXPECT_THAT(reading({{}, at::ones({1, 1, 2, 3}, at::kDouble)}),
+              refuses("mine: expected factors of the window that broadcast to [B, H, Lq, Lk] = [1, 1, 1, 3], got [1, 1, 2, 3]"));
+  EXPECT_THAT(reading({{}, at::ones({1, 1, 1, 3})}), refuses("mine: expected factors of the window of the type of query (Double), got Float"));
+}
+
 TEST(Read, RefusesOptionsOutOfRange) {
   const auto reading = [](const ReadOptions& options) { return [options] { GivenScores{{0, 1, 2}}.read_with({}, options); }; };
   const auto refuses = [](const std::string& message) { return ThrowsMessage<InvalidArgument>(StrEq("mine: " + message)); };

@@ -44,12 +44,12 @@ class Matrix : public testing::Environment {
   void TearDown() override {
     if (results().empty()) return;
     std::size_t held = 0;
-    std::cout << std::string(40, ' ');
+    std::cout << std::string(50, ' ');
     for (const Rule& rule : rules()) std::cout << (rule.number < 10 ? "  " : " ") << rule.number;
     std::cout << "\n";
     for (std::size_t s = 0; s < subjects().size(); ++s) {
       std::string name = name_of(subjects()[s]);
-      name.resize(40, ' ');
+      name.resize(50, ' ');
       std::cout << name;
       for (std::size_t r = 0; r < rules().size(); ++r) {
         const auto cell = results().find({s, r});

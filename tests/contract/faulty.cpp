@@ -8,9 +8,13 @@
 #include "attend/core/shapes.h"
 
 namespace attend::contract {
+
+using addressing::Window;
+
 namespace {
 
 constexpr auto copy_name = "attend::contract::dot_product";
+constexpr double copy_half_width = 2;
 constexpr double nan_number = std::numeric_limits<double>::quiet_NaN(), minus_infinity = -std::numeric_limits<double>::infinity();
 
 bool is_half_tensor(const Tensor& tensor) { return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16; }
@@ -28,10 +32,19 @@ struct FirstOrderSoftmax : torch::autograd::Function<FirstOrderSoftmax> {
   }
 };
 
+// W_p [2, Dq] and v_p [2] of the copy's local-p, any numbers that move the centre.
+Numbers centre_projection(std::int64_t width) {
+  Numbers numbers;
+  for (std::int64_t e = 0; e < 2 * width; ++e) numbers.push_back(std::cos(static_cast<double>(3 * e)));
+  return numbers;
+}
+const Numbers centre_energy = {1.3, -0.8};
+
 // The copy: one call of the mechanism with one fault.
 class FaultyCall {
  public:
-  FaultyCall(Fault fault, const Setup& setup, const Call& call) : fault_(fault), setup_(setup), call_(call) {}
+  FaultyCall(Fault fault, Window window, const Setup& setup, const Call& call)
+      : fault_(fault), window_(window), setup_(setup), call_(call) {}
   AttentionResult run();
 
  private:
@@ -41,6 +54,8 @@ class FaultyCall {
   void read_inputs();
   void read_mask();
   Tensor band_keep(const Mask::Part& part) const;
+  Tensor centre() const;
+  void read_window();
   void clean();
   Tensor seen(const Tensor& bad) const;
   Tensor scores() const;
@@ -50,10 +65,12 @@ class FaultyCall {
   Tensor per_query_head(const Tensor& tensor) const;
 
   Fault fault_;
+  Window window_;
   const Setup& setup_;
   Call call_;
   Tensor query_, key_, value_;
   Tensor keep_, bias_;  // [B, H, Lq, Lk]
+  Tensor factors_;      // likewise, of a window
   Tensor bad_weights_, bad_context_;
 };
 
@@ -122,6 +139,31 @@ void FaultyCall::read_mask() {
   bias_ = bias_.masked_fill(bias_ == minus_infinity, 0);
 }
 
+// p [B, H, Lq] or [Lq].
+Tensor FaultyCall::centre() const {
+  const auto numbers = query_.options().requires_grad(false);
+  if (window_ == Window::local_m)
+    return at::arange(query_.size(2), numbers) + static_cast<double>(has(Fault::window_start_forgotten) ? 0 : call_.first_query);
+  const std::int64_t width = query_.size(3);
+  const Tensor projection = reference::tensor_of(centre_projection(width), {2, width}, query_.scalar_type()),
+               energy = reference::tensor_of(centre_energy, {2}, query_.scalar_type());
+  const Tensor bad = at::isfinite(query_.detach()).all(-1, true).logical_not();
+  Tensor length = at::full({query_.size(0)}, static_cast<double>(key_.size(2)), numbers);
+  for (const Mask::Part& part : call_.mask.parts())
+    if (part.kind == Mask::Part::Kind::lengths && !has(Fault::window_padded_length)) length = at::minimum(length, part.tensor.to(length));
+  const Tensor result = at::matmul(at::matmul(query_.masked_fill(bad, 0), projection.t()).tanh(), energy).sigmoid() * length.view({-1, 1, 1});
+  return has(Fault::window_centre_fixed) ? result.detach() : result;
+}
+
+void FaultyCall::read_window() {
+  if (window_ == Window::global) return;
+  const Tensor from_centre = at::arange(key_.size(2), query_.options().requires_grad(false)) - centre().unsqueeze(-1);
+  const Tensor left = from_centre.detach() >= -copy_half_width,
+               right = from_centre.detach() <= copy_half_width + (has(Fault::window_off_by_one) ? 1 : 0);
+  if (!has(Fault::window_not_cut)) keep_ = keep_ & left & right;
+  if (window_ == Window::local_p) factors_ = (from_centre.square() * (-2 / (copy_half_width * copy_half_width))).exp();
+}
+
 Tensor FaultyCall::per_query_head(const Tensor& tensor) const {
   const std::int64_t heads = query_.size(1), groups = heads / tensor.size(1);
   return has(Fault::head_modulo) ? tensor.repeat({1, groups, 1, 1}) : tensor.repeat_interleave(groups, 1);
@@ -175,6 +217,8 @@ Tensor FaultyCall::weights(Tensor scores) const {
     result = scores.softmax(-1);
   }
   if (has(Fault::weights_without_gradient)) result = result.detach();
+  if (factors_.defined()) result = result * factors_;
+  if (has(Fault::window_renormalised)) result = result / result.sum(-1, true);
   return rounded(has(Fault::empty_row_uniform) ? result : result.masked_fill(empty, 0));
 }
 
@@ -195,6 +239,7 @@ AttentionResult FaultyCall::run() {
   check();
   read_inputs();
   read_mask();
+  read_window();
   clean();
   Tensor weights = this->weights(scores());
   Tensor used = setup_.dropout > 0 ? weights * multipliers(weights) : weights;
@@ -249,19 +294,41 @@ const std::vector<FaultName>& faults() {
       ATTEND_FAULT(wrong_exception),
       ATTEND_FAULT(empty_batch_refused),
       ATTEND_FAULT(heads_inside),
+      ATTEND_FAULT(window_off_by_one),
+      ATTEND_FAULT(window_start_forgotten),
+      ATTEND_FAULT(window_not_cut),
+      ATTEND_FAULT(window_renormalised),
+      ATTEND_FAULT(window_padded_length),
+      ATTEND_FAULT(window_centre_fixed),
   };
 #undef ATTEND_FAULT
   return table;
 }
 
-Mechanism faulty_mechanism(Fault fault) {
-  const auto make = [fault](const Setup& setup) -> Instance {
+Window window_of(Fault fault) {
+  if (fault == Fault::window_off_by_one || fault == Fault::window_start_forgotten) return Window::local_m;
+  return fault > Fault::window_start_forgotten ? Window::local_p : Window::global;
+}
+
+Mechanism faulty_mechanism(Fault fault, Window window) {
+  const auto make = [fault, window](const Setup& setup) -> Instance {
     const double scale = setup.scale.value_or(1 / std::sqrt(static_cast<double>(setup.Dq)));
-    return {[fault, setup](const Call& call) { return FaultyCall(fault, setup, call).run(); },
-            {},
-            [setup, scale](const std::vector<Numbers>&) { return reference::dot(setup.Dq, scale); }};
+    return {.run = [fault, window, setup](const Call& call) { return FaultyCall(fault, window, setup, call).run(); },
+            .score = [setup, scale](const std::vector<Numbers>&) { return reference::dot(setup.Dq, scale); },
+            .window = [setup, window](const std::vector<Numbers>&) {
+              if (window == Window::global) return reference::LocalWindow();
+              if (window == Window::local_m) return reference::local_m(copy_half_width, 1);
+              return reference::local_p(centre_projection(setup.Dq), centre_energy, copy_half_width, false);
+            }};
   };
-  return {"copy", copy_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", {.grouped_heads = true, .scale = true}, make};
+  const bool windowed = window != Window::global, predicts = window == Window::local_p;
+  const Mechanism::Features has{.grouped_heads = true,
+                                .scale = true,
+                                .window = windowed,
+                                .places = windowed,
+                                .length = predicts,
+                                .whole_rows = !predicts};
+  return {"copy:" + std::string(attend::name_of(window)), copy_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", has, make};
 }
 
 }  // namespace attend::contract

@@ -1,8 +1,10 @@
-// Dot-product attention written once more for the tests, with faults that can be planted: the suite must notice each of them.
+// Dot-product attention, global or with a local window, written once more for the tests, with faults that can be planted: the suite must
+// notice each of them.
 #pragma once
 
 #include <string_view>
 
+#include "attend/addressing/attention.h"
 #include "tests/contract/mechanism.h"
 
 namespace attend::contract {
@@ -43,6 +45,12 @@ enum class Fault {
   wrong_exception,
   empty_batch_refused,
   heads_inside,  // returns [B, Lq, H, D]
+  window_off_by_one,      // local-m: one key more on the right
+  window_start_forgotten,  // local-m: every call begins at query 0
+  window_not_cut,         // local-p: the Gaussian alone, which never gets to 0
+  window_renormalised,    // local-p: weights sum to 1 again
+  window_padded_length,   // local-p: S is Lk, padding included
+  window_centre_fixed,    // local-p: no gradient flows through the centre
 };
 
 struct FaultName {
@@ -51,6 +59,9 @@ struct FaultName {
 };
 const std::vector<FaultName>& faults();  // all but none
 
-Mechanism faulty_mechanism(Fault fault);
+// The window that the copy with this fault has.
+addressing::Window window_of(Fault fault);
+
+Mechanism faulty_mechanism(Fault fault, addressing::Window window);
 
 }  // namespace attend::contract

@@ -7,15 +7,20 @@
 #include "attend/addressing/additive.h"
 #include "attend/addressing/attention.h"
 #include "attend/addressing/dot_product.h"
+#include "attend/addressing/scores/cosine.h"
 #include "attend/addressing/scores/general.h"
+#include "attend/addressing/scores/location.h"
 
 namespace attend::contract {
 namespace {
 
-using addressing::Score;
+using addressing::Score, addressing::Window;
 
-constexpr auto general_name = "attend::addressing::read(general)";
+constexpr auto general_name = "attend::addressing::read(general)", cosine_name = "attend::addressing::read(cosine)",
+               location_name = "attend::addressing::read(location)";
 constexpr std::int64_t hidden_width = 4;  // of the module's additive score
+constexpr std::int64_t positions = 260;   // of the location score: as many keys as the longest problem has
+constexpr double cosine_scale = 6;
 
 addressing::ReadOptions read_options(const Setup& setup, const Call& call) {
   addressing::ReadOptions options;
@@ -59,6 +64,29 @@ Instance make_additive(const Setup& setup) {
   return {run, {weight}, [](const std::vector<Numbers>& parameters) { return reference::additive(parameters[0]); }};
 }
 
+Instance make_cosine(const Setup& setup) {
+  const auto run = [setup](const Call& call) {
+    const auto score = [](const Tensor& query, const Tensor& key) {
+      return addressing::cosine_score(query, key, cosine_scale, cosine_name);
+    };
+    return addressing::read(cosine_name, call.query, call.key, call.value, score, call.mask, read_options(setup, call));
+  };
+  return {run, {}, [setup](const std::vector<Numbers>&) { return reference::cosine(setup.Dq, cosine_scale); }};
+}
+
+Instance make_location(const Setup& setup) {
+  const Tensor weight = random_parameter({positions, setup.Dq}, 8, scalar_type(setup.type));
+  const auto run = [setup, weight](const Call& call) {
+    const auto score = [&](const Tensor& query, const Tensor& key) {
+      return addressing::location_score(query, key.size(2), weight.to(query.scalar_type()));
+    };
+    return addressing::read(location_name, call.query, call.key, call.value, score, call.mask, read_options(setup, call));
+  };
+  return {.run = run, .parameters = {weight}, .place_score = [setup](const std::vector<Numbers>& parameters) {
+            return reference::location(parameters[0], setup.Dq);
+          }};
+}
+
 // The module draws from the default generator, which is given the call's state for as long as it runs.
 class DefaultGeneratorGuard {
  public:
@@ -76,9 +104,10 @@ class DefaultGeneratorGuard {
 
 AttentionResult run_module(addressing::Attention& module, const Call& call) {
   const DefaultGeneratorGuard guard(call.generator);
-  if (call.query.dim() != 4) return module->forward(call.query, call.key, call.value, call.mask, call.return_weights);
+  const addressing::AttentionPlace place{call.first_query};
+  if (call.query.dim() != 4) return module->forward(call.query, call.key, call.value, call.mask, call.return_weights, place);
   AttentionResult result =
-      module->forward(call.query.squeeze(1), call.key.squeeze(1), call.value.squeeze(1), call.mask, call.return_weights);
+      module->forward(call.query.squeeze(1), call.key.squeeze(1), call.value.squeeze(1), call.mask, call.return_weights, place);
   return {result.context.unsqueeze(1), result.weights};
 }
 
@@ -92,15 +121,44 @@ reference::PairScore module_score(const Setup& setup, Score score, const std::ve
       return reference::general(parameters[0], setup.Dq, setup.Dk);
     case Score::additive:
       return reference::projected_additive(parameters[0], parameters[1], parameters[2], parameters[3]);
+    case Score::cosine:
+      return reference::cosine(setup.Dq, cosine_scale);
+    case Score::location:
+      return {};
   }
   return {};
 }
 
-std::function<Instance(const Setup&)> make_module(Score score) {
-  return [score](const Setup& setup) -> Instance {
-    addressing::Attention module(
-        setup.Dq, setup.Dk,
-        addressing::AttentionOptions{.score = score, .hidden = hidden_width, .dropout = setup.dropout, .path = setup.path});
+// What a line of the table says of the module.
+struct ModuleForm {
+  Score score;
+  bool different_widths = true;
+  Window window = Window::global;
+  std::int64_t window_width = 2;
+  bool renormalised = false;
+};
+
+// The parameters of a window come after those of the score.
+reference::LocalWindow module_window(const ModuleForm& form, const std::vector<Numbers>& parameters) {
+  const std::size_t count = parameters.size();
+  if (form.window == Window::local_m) return reference::local_m(static_cast<double>(form.window_width), 1);
+  if (form.window == Window::local_p)
+    return reference::local_p(parameters[count - 2], parameters[count - 1], static_cast<double>(form.window_width), form.renormalised);
+  return {};
+}
+
+std::function<Instance(const Setup&)> make_module(const ModuleForm& form) {
+  return [form](const Setup& setup) -> Instance {
+    addressing::Attention module(setup.Dq, setup.Dk,
+                                 addressing::AttentionOptions{.score = form.score,
+                                                              .window = form.window,
+                                                              .hidden = hidden_width,
+                                                              .cosine_scale = cosine_scale,
+                                                              .positions = positions,
+                                                              .window_width = form.window_width,
+                                                              .window_renormalised = form.renormalised,
+                                                              .dropout = setup.dropout,
+                                                              .path = setup.path});
     const at::ScalarType type = setup.type == Type::float64 ? at::kDouble : at::kFloat;
     module->to(type);
     module->train(setup.dropout > 0);
@@ -108,18 +166,32 @@ std::function<Instance(const Setup&)> make_module(Score score) {
     const torch::NoGradGuard no_gradient;
     for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].copy_(random_parameter(parameters[i].sizes(), 7 + i, type));
     return {[module](const Call& call) mutable { return run_module(module, call); }, parameters,
-            [setup, score](const std::vector<Numbers>& numbers) { return module_score(setup, score, numbers); }, module.ptr()};
+            [setup, form](const std::vector<Numbers>& numbers) { return module_score(setup, form.score, numbers); },
+            module.ptr(),
+            [setup, form](const std::vector<Numbers>& numbers) {
+              return form.score == Score::location ? reference::location(numbers[0], setup.Dq) : reference::PlaceScore();
+            },
+            [form](const std::vector<Numbers>& numbers) { return module_window(form, numbers); }};
   };
 }
 
-Mechanism module_line(const std::string& name, Score score, bool different_widths) {
+Mechanism module_line(const std::string& name, const ModuleForm& form) {
+  const bool windowed = form.window != Window::global, predicts = form.window == Window::local_p;
   return {name,
           "attend::addressing::Attention",
           "[B, Lq, Eq]",
           "[B, Lk, Ek]",
           "[B, Lk, Ev]",
-          {.several_heads = false, .different_widths = different_widths, .soft_cap = false, .origin = false, .module = true},
-          make_module(score)};
+          {.several_heads = false,
+           .different_widths = form.different_widths,
+           .soft_cap = false,
+           .origin = false,
+           .module = true,
+           .window = windowed,
+           .places = windowed || form.score == Score::location,
+           .length = predicts,
+           .whole_rows = !predicts || form.renormalised},
+          make_module(form)};
 }
 
 }  // namespace
@@ -135,10 +207,24 @@ const std::vector<Mechanism>& mechanisms() {
        make_dot_product},
       {"general", general_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", {.different_widths = true}, make_general},
       {"additive", "attend::addressing::additive", "[B, H, Lq, A]", "[B, H, Lk, A]", "[B, Hkv, Lk, Dv]", {}, make_additive},
-      module_line("attention:dot", Score::dot, false),
-      module_line("attention:scaled-dot", Score::scaled_dot, false),
-      module_line("attention:general", Score::general, true),
-      module_line("attention:additive", Score::additive, true),
+      {"cosine", cosine_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", {.grouped_heads = true}, make_cosine},
+      {"location",
+       location_name,
+       "[B, Hq, Lq, Dk]",
+       "[B, Hkv, Lk, Dk]",
+       "[B, Hkv, Lk, Dv]",
+       {.grouped_heads = true, .different_widths = true, .places = true},
+       make_location},
+      module_line("attention:dot", {Score::dot, false}),
+      module_line("attention:scaled-dot", {Score::scaled_dot, false}),
+      module_line("attention:general", {Score::general}),
+      module_line("attention:additive", {Score::additive}),
+      module_line("attention:cosine", {Score::cosine, false}),
+      module_line("attention:location", {Score::location}),
+      module_line("attention:local-m", {Score::general, true, Window::local_m}),
+      module_line("attention:local-p", {Score::general, true, Window::local_p}),
+      // the centre is known to S·u, and how two keys' factors compare to 2W/σ² times that: too much at Lk = 257 for a width of 2
+      module_line("attention:local-p-renormalised", {Score::additive, true, Window::local_p, 4, true}),
   };
   return table;
 }

@@ -33,6 +33,7 @@ struct Call {
   bool return_weights = true;
   std::optional<at::Generator> generator = {};  // for dropout; it advances as the mechanism draws
   addressing::DropoutOrigin origin = {};
+  std::int64_t first_query = 0;  // place of the first query in the whole sequence, for windows
 };
 
 using Numbers = std::vector<double>;
@@ -41,8 +42,11 @@ struct Instance {
   std::function<AttentionResult(const Call&)> run;
   std::vector<Tensor> parameters = {};
   // The same score for the reference, from the parameters' numbers.
-  std::function<reference::PairScore(const std::vector<Numbers>&)> score;
+  std::function<reference::PairScore(const std::vector<Numbers>&)> score = {};
   std::shared_ptr<torch::nn::Module> module = nullptr;  // where it is one
+  // Where there is more than a score of pairs: a score of places instead, a window around it.
+  std::function<reference::PlaceScore(const std::vector<Numbers>&)> place_score = {};
+  std::function<reference::LocalWindow(const std::vector<Numbers>&)> window = {};
 };
 
 struct Mechanism {
@@ -52,6 +56,10 @@ struct Mechanism {
   struct Features {
     bool several_heads = true, grouped_heads = false, different_widths = false, soft_cap = true, scale = false, origin = true;
     bool module = false;  // takes [B, L, E]
+    bool window = false;
+    bool places = false;      // the place of a key counts, so that padding on the left shifts what is read
+    bool length = false;      // the true length of a row counts, which lengths give and other masks don't
+    bool whole_rows = true;   // a row of weights sums to 1, or to 0
   } has;
   std::function<Instance(const Setup&)> make;
 };

@@ -77,7 +77,7 @@ Problem make_problem(const Subject& subject, const Sizes& wanted_sizes, std::vec
     return (random_normal(shape, seed * 1000 + offset) * spread).to(scalar_type(subject.type));
   };
   return {sizes, random({sizes.B, sizes.Hq, sizes.Lq, sizes.Dq}, 1), random({sizes.B, sizes.Hkv, sizes.Lk, sizes.Dk}, 2),
-          random({sizes.B, sizes.Hkv, sizes.Lk, sizes.Dv}, 3), std::move(mask)};
+          random({sizes.B, sizes.Hkv, sizes.Lk, sizes.Dv}, 3), std::move(mask), 0};
 }
 
 MaskPart keep(const Sizes& sizes, Full full, std::uint64_t seed) {
@@ -135,6 +135,7 @@ namespace {
 Call call_of(Type type, const Problem& problem, const Settings& settings, bool return_weights) {
   Call call{.query = problem.query, .key = problem.key, .value = problem.value, .mask = to_mask(problem.mask, type)};
   call.return_weights = return_weights;
+  call.first_query = problem.first_query;
   if (settings.dropout > 0) call.generator = make_generator(generator_seed);
   return call;
 }
@@ -148,8 +149,14 @@ std::vector<Numbers> numbers_of(const std::vector<Tensor>& tensors) {
 reference::Outcome wanted_at(const Instance& instance, const Problem& problem, const std::vector<Numbers>& inputs,
                              const Settings& settings) {
   const std::vector<Numbers> parameters(inputs.begin() + 3, inputs.end());
-  return reference::attention(problem.sizes, inputs[0], inputs[1], inputs[2], instance.score(parameters), problem.mask,
-                              {.soft_cap = settings.soft_cap, .dropout = settings.dropout, .seed = drawn_seed()});
+  const auto of_parameters = [&](const auto& make) { return make ? make(parameters) : decltype(make(parameters)){}; };
+  return reference::attention(problem.sizes, inputs[0], inputs[1], inputs[2], of_parameters(instance.score), problem.mask,
+                              {.place_score = of_parameters(instance.place_score),
+                               .window = of_parameters(instance.window),
+                               .first_query = problem.first_query,
+                               .soft_cap = settings.soft_cap,
+                               .dropout = settings.dropout,
+                               .seed = drawn_seed()});
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ struct Problem {
   Sizes sizes;
   Tensor query, key, value;  // [B, Hq, Lq, Dq], [B, Hkv, Lk, Dk], [B, Hkv, Lk, Dv], already rounded to the type
   std::vector<MaskPart> mask;
+  std::int64_t first_query = 0;
 };
 
 // The sizes as far as the mechanism has them: one head, heads that are not grouped, one width for queries and keys.

@@ -7,6 +7,7 @@ namespace {
 
 bool always(const Subject&) { return true; }
 bool has_heads(const Subject& subject) { return subject.mechanism->has.several_heads; }
+bool has_window(const Subject& subject) { return subject.mechanism->has.window; }
 
 }  // namespace
 
@@ -21,7 +22,7 @@ const std::vector<Rule>& rules() {
       {7, "padding and batch change nothing", always, padding_invariance},
       {8, "weights per head, before dropout", always, returned_weights},
       {9, "asking for weights changes nothing", always, weights_on_request},
-      {10, "local windows", nullptr, nullptr},
+      {10, "local windows", has_window, local_windows},
       {11, "grouped heads", has_heads, heads},
       {12, "widths and default scale", always, widths_and_scale},
       {13, "gradients of first and second order; half types in float32", always, derivatives},

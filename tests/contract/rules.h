@@ -16,6 +16,7 @@ Failures masked_is_unseen(const Subject& subject);    // 6
 Failures padding_invariance(const Subject& subject);  // 7
 Failures returned_weights(const Subject& subject);    // 8
 Failures weights_on_request(const Subject& subject);  // 9
+Failures local_windows(const Subject& subject);       // 10
 Failures heads(const Subject& subject);               // 11
 Failures widths_and_scale(const Subject& subject);    // 12
 Failures derivatives(const Subject& subject);         // 13

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 
 #include "attend/base/error.h"
 #include "attend/core/recording.h"
@@ -39,7 +40,8 @@ std::vector<LuongOptions> all_luong_forms() {
 
 std::string luong_form(const LuongOptions& options) {
   return std::string(name_of(options.cell)) + ", layers " + std::to_string(options.layers) +
-         (options.input_feeding ? ", input feeding" : "");
+         (options.input_feeding ? ", input feeding" : "") + ", " + std::string(name_of(options.attention.score)) + ", " +
+         std::string(name_of(options.attention.window));
 }
 
 // In float64 and not training, with weights that are large enough to matter.
@@ -74,6 +76,64 @@ double loss_of(Luong& model, const TokenBatch& source, const TokenBatch& target)
   return model.forward(source, target).losses[0].value.item<double>();
 }
 
+using NamedNumbers = std::function<reference::Vector(const std::string& name)>;
+
+reference::PairScore score_of(const LuongOptions& options, const NamedNumbers& named) {
+  const std::int64_t width = options.decoder_hidden;
+  switch (options.attention.score) {
+    case addressing::Score::dot:
+      return reference::dot(width, 1);
+    case addressing::Score::scaled_dot:
+      return reference::dot(width, 1 / std::sqrt(static_cast<double>(width)));
+    case addressing::Score::general:
+      return reference::general(named("attention.weight"), width, 2 * options.hidden);
+    case addressing::Score::additive:
+      return reference::projected_additive(named("attention.query_projection"), named("attention.key_projection"), named("attention.bias"),
+                                           named("attention.energy"));
+    case addressing::Score::cosine:
+      return reference::cosine(width, options.attention.cosine_scale);
+    case addressing::Score::location:
+      return {};
+  }
+  return {};
+}
+
+reference::LocalWindow window_of(const LuongOptions& options, const NamedNumbers& named) {
+  const addressing::AttentionOptions& attention = options.attention;
+  const auto half_width = static_cast<double>(attention.window_width);
+  if (attention.window == addressing::Window::local_m) return reference::local_m(half_width, attention.length_ratio);
+  if (attention.window == addressing::Window::local_p)
+    return reference::local_p(named("attention.centre_projection"), named("attention.centre_energy"), half_width,
+                              attention.window_renormalised);
+  return {};
+}
+
+// All scores × windows, with windows that are narrower than the sources; input feeding in every second form.
+std::vector<LuongOptions> all_luong_attentions() {
+  using addressing::Score, addressing::Window;
+  addressing::AttentionOptions global, local_m, local_m_faster, local_p, local_p_renormalised;
+  local_m.window = local_m_faster.window = Window::local_m;
+  local_m_faster.length_ratio = 1.6;
+  local_p.window = local_p_renormalised.window = Window::local_p;
+  local_p_renormalised.window_renormalised = true;
+  std::vector<LuongOptions> forms;
+  for (const Score score : {Score::dot, Score::scaled_dot, Score::general, Score::additive, Score::cosine, Score::location})
+    for (const addressing::AttentionOptions& window : {global, local_m, local_m_faster, local_p, local_p_renormalised})
+      for (const bool input_feeding : {false, true}) {
+        LuongOptions form{.embedding = 3, .hidden = 4, .decoder_hidden = 8, .attention = window, .input_feeding = input_feeding};
+        form.attention.score = score;
+        form.attention.hidden = 4, form.attention.cosine_scale = 5, form.attention.positions = 9, form.attention.window_width = 1;
+        forms.push_back(form);
+      }
+  return forms;
+}
+
+std::vector<LuongOptions> every_luong_form() {
+  std::vector<LuongOptions> forms = all_luong_forms(), attentions = all_luong_attentions();
+  forms.insert(forms.end(), attentions.begin(), attentions.end());
+  return forms;
+}
+
 reference::LuongModel reference_of(const Luong& model, const LuongOptions& options) {
   const auto parameters = model.named_parameters();
   const auto named = [&](const std::string& name) {
@@ -105,14 +165,18 @@ reference::LuongModel reference_of(const Luong& model, const LuongOptions& optio
           .first_state_bias = named("first_state.bias"),
           .first_cell_weight = named("first_cell.weight"),
           .first_cell_bias = named("first_cell.bias"),
-          .score = reference::general(named("attention.weight"), options.decoder_hidden, 2 * options.hidden),
+          .score = score_of(options, named),
+          .place_score = options.attention.score == addressing::Score::location
+                             ? reference::location(named("attention.location"), options.decoder_hidden)
+                             : reference::PlaceScore(),
+          .window = window_of(options, named),
           .combine = named("combine.weight"),
           .output_weight = named("output.weight"),
           .output_bias = named("output.bias")};
 }
 
 TEST(Luong, EqualsItsEquationsOnAPaddedBatch) {
-  for (const LuongOptions& options : all_luong_forms()) {
+  for (const LuongOptions& options : every_luong_form()) {
     const std::shared_ptr<Luong> model = make_luong(options);
     const reference::LuongModel equations = reference_of(*model, options);
     Recording recording(*model);
@@ -141,7 +205,7 @@ TEST(Luong, EqualsItsEquationsOnAPaddedBatch) {
 
 TEST(Luong, TeacherForcingAndStepsGiveTheSameProbabilities) {
   const TokenBatch source = batch_of(sources), target = batch_of(targets);
-  for (const LuongOptions& options : all_luong_forms()) {
+  for (const LuongOptions& options : every_luong_form()) {
     const std::shared_ptr<Luong> model = make_luong(options);
     const torch::NoGradGuard no_gradient;
     const Tensor wanted = model->forward(source, target).output.log_softmax(-1);
@@ -157,7 +221,7 @@ TEST(Luong, TeacherForcingAndStepsGiveTheSameProbabilities) {
 TEST(Luong, ReorderedStatesGoOnAsTheirRowsWouldHave) {
   const Tensor rows = at::tensor({2, 0, 0, 1}, at::kLong), first = at::full({3}, begin_token, at::kLong),
                second = at::tensor({4, 5, 6}, at::kLong);
-  for (const LuongOptions& options : all_luong_forms()) {
+  for (const LuongOptions& options : every_luong_form()) {
     const std::shared_ptr<Luong> model = make_luong(options);
     const torch::NoGradGuard no_gradient;
     DecoderState state = model->encode(batch_of(sources));
@@ -169,7 +233,7 @@ TEST(Luong, ReorderedStatesGoOnAsTheirRowsWouldHave) {
 }
 
 TEST(Luong, MorePaddingChangesNothing) {
-  for (const LuongOptions& options : all_luong_forms()) {
+  for (const LuongOptions& options : every_luong_form()) {
     const std::shared_ptr<Luong> model = make_luong(options);
     const ModelOutput little = model->forward(batch_of(sources), batch_of(targets)),
                       much = model->forward(batch_of(sources, 4), batch_of(targets, 3));
@@ -211,11 +275,14 @@ TEST(Luong, ItsLossIsTheCrossEntropyOfWhatFollows) {
 }
 
 TEST(Luong, HasTheGradientsOfItsFormula) {
+  at::manual_seed(1);  // no key is so near the end of a window that a difference quotient would step over it
   LuongOptions fed = {
       .embedding = 2, .hidden = 2, .decoder_hidden = 3, .cell = layers::Cell::lstm, .input_feeding = true, .label_smoothing = 0.1};
   LuongOptions deep = {.embedding = 2, .hidden = 2, .decoder_hidden = 3, .layers = 2, .cell = layers::Cell::gru};
   deep.attention = {.score = addressing::Score::additive, .hidden = 2};
-  for (const LuongOptions& options : {fed, deep}) {
+  LuongOptions located = fed;
+  located.attention = {.score = addressing::Score::location, .window = addressing::Window::local_p, .positions = 3, .window_width = 1};
+  for (const LuongOptions& options : {fed, deep, located}) {
     const std::shared_ptr<Luong> model = make_luong(options);
     model->train();
     const TokenBatch source = batch_of({{4, 8, 5}, {7, 3}}), target = batch_of({{2, 3}, {2, 4, 6, 3}});
@@ -224,13 +291,12 @@ TEST(Luong, HasTheGradientsOfItsFormula) {
   }
 }
 
-TEST(Luong, TakesEveryScore) {
-  for (const addressing::Score score :
-       {addressing::Score::dot, addressing::Score::scaled_dot, addressing::Score::general, addressing::Score::additive}) {
-    LuongOptions options = {.embedding = 3, .hidden = 4, .decoder_hidden = 8};
-    options.attention.score = score;
+TEST(Luong, HasNoStepBeforeTheFirstWithoutRows) {
+  for (const LuongOptions& options : every_luong_form()) {
     const std::shared_ptr<Luong> model = make_luong(options);
-    EXPECT_TRUE(std::isfinite(loss_of(*model, batch_of(sources), batch_of(targets)))) << name_of(score);
+    const DecoderState state = model->encode(batch_of(sources));
+    DecoderState nothing = SequenceToSequence::reorder(state, at::empty({0}, at::kLong));
+    EXPECT_EQ(model->step(at::empty({0}, at::kLong), nothing).sizes(), at::IntArrayRef({0, target_vocabulary})) << luong_form(options);
   }
 }
 

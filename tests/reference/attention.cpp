@@ -57,8 +57,24 @@ struct Row {
   const Settings& settings;
   std::int64_t b, h, i;
 
-  bool visible(std::int64_t j) const {
-    return std::all_of(mask.begin(), mask.end(), [&](const MaskPart& part) { return lets_through(part, sizes, {b, h, i, j}); });
+  // S: the least of the lengths that the mask gives.
+  std::int64_t true_length() const {
+    double length = static_cast<double>(sizes.Lk);
+    for (const MaskPart& part : mask)
+      if (part.kind == MaskPart::Kind::lengths) length = std::min(length, part.numbers[static_cast<std::size_t>(b)]);
+    return static_cast<std::int64_t>(length);
+  }
+
+  // A query that isn't finite looks where one of zeros would.
+  double centre() const {
+    if (!settings.window.centre) return 0;
+    const std::vector<double> zeros(static_cast<std::size_t>(sizes.Dq), 0.0);
+    const double* from = all_finite(query, sizes.Dq) ? query : zeros.data();
+    return settings.window.centre(from, settings.first_query + i, true_length());
+  }
+
+  bool visible(std::int64_t j, double centre_of_query) const {
+    return settings.window.has(centre_of_query, j) && std::all_of(mask.begin(), mask.end(), [&](const MaskPart& part) { return lets_through(part, sizes, {b, h, i, j}); });
   }
 
   double bias(std::int64_t j) const {
@@ -69,7 +85,7 @@ struct Row {
   }
 
   double masked_score(std::int64_t j) const {
-    double s = score(query, keys + j * sizes.Dk);
+    double s = settings.place_score ? settings.place_score(query, j) : score(query, keys + j * sizes.Dk);
     if (settings.soft_cap > 0) s = settings.soft_cap * std::tanh(s / settings.soft_cap);
     return s + bias(j);
   }
@@ -85,9 +101,10 @@ struct Row {
 };
 
 void Row::run(double* weights, double* context) const {
+  const double p = centre();
   std::vector<std::int64_t> seen;
   for (std::int64_t j = 0; j < sizes.Lk; ++j)
-    if (visible(j)) seen.push_back(j);
+    if (visible(j, p)) seen.push_back(j);
   bool good_weights = seen.empty() || all_finite(query, sizes.Dq), good_values = true;
   for (const std::int64_t j : seen) {
     good_weights = good_weights && all_finite(keys + j * sizes.Dk, sizes.Dk) && std::isfinite(bias(j));
@@ -100,8 +117,10 @@ void Row::run(double* weights, double* context) const {
   double largest = -std::numeric_limits<double>::infinity(), sum = 0;
   for (const std::int64_t j : seen) largest = std::max(largest, masked_score(j));
   for (const std::int64_t j : seen) sum += std::exp(masked_score(j) - largest);
+  double kept = 0;
+  for (const std::int64_t j : seen) kept += weights[j] = std::exp(masked_score(j) - largest) / sum * settings.window.factor(p, j);
   for (const std::int64_t j : seen) {
-    weights[j] = std::exp(masked_score(j) - largest) / sum;
+    if (settings.window.renormalised) weights[j] /= kept;
     for (std::int64_t d = 0; d < sizes.Dv && good_values; ++d) context[d] += weights[j] * multiplier(j) * values[j * sizes.Dv + d];
   }
 }
@@ -146,6 +165,54 @@ PairScore projected_additive(std::vector<double> query_projection, std::vector<d
     }
     return sum;
   };
+}
+
+PairScore cosine(std::int64_t width, double scale) {
+  return [=](const double* query, const double* key) {
+    double product = 0, query_square = 0, key_square = 0;
+    for (std::int64_t d = 0; d < width; ++d) {
+      product += query[d] * key[d];
+      query_square += query[d] * query[d];
+      key_square += key[d] * key[d];
+    }
+    return query_square == 0 || key_square == 0 ? 0 : scale * product / (std::sqrt(query_square) * std::sqrt(key_square));
+  };
+}
+
+PlaceScore location(std::vector<double> weight, std::int64_t query_width) {
+  return [=](const double* query, std::int64_t j) {
+    double sum = 0;
+    for (std::int64_t d = 0; d < query_width; ++d) sum += weight[static_cast<std::size_t>(j * query_width + d)] * query[d];
+    return sum;
+  };
+}
+
+bool LocalWindow::has(double centre_of_query, std::int64_t j) const {
+  return !centre || std::abs(static_cast<double>(j) - centre_of_query) <= half_width;
+}
+
+double LocalWindow::factor(double centre_of_query, std::int64_t j) const {
+  if (!gaussian) return 1;
+  const double from_centre = static_cast<double>(j) - centre_of_query, sigma = half_width / 2;
+  return std::exp(-from_centre * from_centre / (2 * sigma * sigma));
+}
+
+LocalWindow local_m(double half_width, double length_ratio) {
+  return {[=](const double*, std::int64_t i, std::int64_t) { return static_cast<double>(i) * length_ratio; }, half_width, false, false};
+}
+
+LocalWindow local_p(std::vector<double> projection, std::vector<double> energy, double half_width, bool renormalised) {
+  const auto centre = [=](const double* query, std::int64_t, std::int64_t length) {
+    const std::size_t width = projection.size() / energy.size();
+    double sum = 0;
+    for (std::size_t a = 0; a < energy.size(); ++a) {
+      double hidden = 0;
+      for (std::size_t d = 0; d < width; ++d) hidden += projection[a * width + d] * query[d];
+      sum += energy[a] * std::tanh(hidden);
+    }
+    return static_cast<double>(length) / (1 + std::exp(-sum));
+  };
+  return {centre, half_width, true, renormalised};
 }
 
 Outcome attention(const Sizes& sizes, const std::vector<double>& query, const std::vector<double>& key, const std::vector<double>& value,

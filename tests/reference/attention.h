@@ -31,7 +31,31 @@ PairScore additive(std::vector<double> weight);
 PairScore projected_additive(std::vector<double> query_projection, std::vector<double> key_projection, std::vector<double> bias,
                              std::vector<double> energy);
 
+// q·k / (|q| |k|) times the scale; 0 where q or k is 0
+PairScore cosine(std::int64_t width, double scale);
+
+// s(q, j) of the key at place j, whatever it is: W_j q, W [P, Dq].
+using PlaceScore = std::function<double(const double* query, std::int64_t j)>;
+PlaceScore location(std::vector<double> weight, std::int64_t query_width);
+
+// Keys around a centre (Luong 2015 §3.2). Without a centre: all keys.
+struct LocalWindow {
+  // p of a query that stands at place i and reads a source of so many keys.
+  std::function<double(const double* query, std::int64_t i, std::int64_t length)> centre;
+  double half_width = 0;
+  bool gaussian = false, renormalised = false;
+
+  bool has(double centre_of_query, std::int64_t j) const;
+  double factor(double centre_of_query, std::int64_t j) const;
+};
+LocalWindow local_m(double half_width, double length_ratio);
+// W_p [A, Dq], v_p [A]
+LocalWindow local_p(std::vector<double> projection, std::vector<double> energy, double half_width, bool renormalised);
+
 struct Settings {
+  PlaceScore place_score = {};  // where it is there, it takes the place of the score of pairs
+  LocalWindow window = {};
+  std::int64_t first_query = 0;  // place of the first query, for the window
   double soft_cap = 0;
   double dropout = 0;
   std::uint64_t seed = 0;

@@ -40,6 +40,29 @@ std::vector<CellState> first_states(const LuongModel& model, const std::vector<C
   return first;
 }
 
+// a_t: equation 7 over the window of target place t, then equation 10.
+Vector align(const LuongModel& model, const Vector& hidden, const std::vector<Vector>& memory, std::int64_t t) {
+  const auto length = static_cast<std::int64_t>(memory.size());
+  const double centre = model.window.centre ? model.window.centre(hidden.data(), t, length) : 0;
+  std::vector<std::int64_t> seen;
+  Vector scores;
+  for (std::int64_t s = 0; s < length; ++s) {
+    if (!model.window.has(centre, s)) continue;
+    const double* place = memory[static_cast<std::size_t>(s)].data();
+    seen.push_back(s);
+    scores.push_back(model.place_score ? model.place_score(hidden.data(), s) : model.score(hidden.data(), place));
+  }
+  Vector alignment(memory.size(), 0.0);
+  if (seen.empty()) return alignment;
+  const Vector weights = softmax_of(scores);
+  double sum = 0;
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    sum += alignment[static_cast<std::size_t>(seen[i])] = weights[i] * model.window.factor(centre, seen[i]);
+  if (model.window.renormalised)
+    for (double& weight : alignment) weight /= sum;
+  return alignment;
+}
+
 }  // namespace
 
 LuongOutcome luong(const LuongModel& model, const std::vector<std::int64_t>& source, const std::vector<std::int64_t>& target) {
@@ -51,17 +74,16 @@ LuongOutcome luong(const LuongModel& model, const std::vector<std::int64_t>& sou
   LuongOutcome outcome;
   std::vector<CellState> state = first_states(model, encoded.states);
   Vector attentional(static_cast<std::size_t>(model.decoder_sizes.hidden), 0.0);  // h̃_0
-  for (const std::int64_t token : target) {
+  for (std::size_t t = 0; t < target.size(); ++t) {
+    const std::int64_t token = target[t];
     Vector input = row_of(model.target_embedding, token, model.embedding);
     if (model.input_feeding) input = joined(input, attentional);  // §3.3
     const RecurrentOutcome step = recurrent(model.decoder_sizes, model.decoder, {input}, state);
     state = step.states;
     const Vector& hidden = step.output[0];  // h_t
 
-    Vector scores;
-    for (const Vector& place : memory) scores.push_back(model.score(hidden.data(), place.data()));
-    const Vector alignment = softmax_of(scores);  // equation 7
-    Vector context(memory[0].size(), 0.0);        // c_t
+    const Vector alignment = align(model, hidden, memory, static_cast<std::int64_t>(t));
+    Vector context(memory[0].size(), 0.0);  // c_t
     for (std::size_t s = 0; s < memory.size(); ++s)
       for (std::size_t d = 0; d < context.size(); ++d) context[d] += alignment[s] * memory[s][d];
     attentional = tanh_of(affine(model.combine, joined(context, hidden), {}));              // equation 5

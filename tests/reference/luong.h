@@ -1,4 +1,4 @@
-// Luong's encoder-decoder with global attention, equation by equation, as loops over doubles: no libtorch, nothing shared with the library.
+// Luong's encoder-decoder with global and local attention, equation by equation, as loops over doubles: no libtorch, nothing shared with the library.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,8 @@ struct LuongModel {
   Vector first_state_weight, first_state_bias;  // [D, 2H], [D]
   Vector first_cell_weight, first_cell_bias;    // likewise, of an LSTM
   PairScore score;                              // of h_t and h̄_s
+  PlaceScore place_score;                       // instead of it, where it is there
+  LocalWindow window;
   Vector combine;                               // W_c [D, 2H + D]
   Vector output_weight, output_bias;            // W_s [V, D], [V]
 };

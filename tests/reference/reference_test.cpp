@@ -126,6 +126,41 @@ TEST(Attention, DropoutComesAfterTheWeights) {
   EXPECT_EQ(difference("weights", outcome.weights, std::vector<double>(8, 0.125), {1e-15, 0}), "");
 }
 
+// A query at place 1 of 3 keys whose scores are ln 1, ln 2, ln 5; values 1, 10, 100.
+Outcome windowed(const LocalWindow& window, const std::vector<MaskPart>& mask = {}) {
+  const Sizes sizes{.Lk = 3};
+  return attention(sizes, {1}, {0, std::log(2.0), std::log(5.0)}, {1, 10, 100}, dot(1, 1.0), mask, {.window = window, .first_query = 1});
+}
+
+TEST(LocalWindow, ByHand) {
+  const Tolerance near{1e-13, 0};
+  EXPECT_EQ(difference("weights", windowed(local_m(1, 1)).weights, {0.125, 0.25, 0.625}, near), "");
+  EXPECT_EQ(difference("weights", windowed(local_m(0, 2)).weights, {0, 0, 1}, near), "");
+  EXPECT_EQ(difference("weights", windowed(local_m(1, 5)).weights, {0, 0, 0}, near), "") << "past the last key";
+  EXPECT_EQ(difference("weights", windowed(local_m(1, 1.5)).weights, {0, 2 / 7.0, 5 / 7.0}, near), "") << "1.5 ± 1";
+
+  // a centre of S/2 = 1.5 with W = 1, σ = 1/2: keys 1 and 2, each with the factor exp(−1/2)
+  const double factor = std::exp(-0.5);
+  const LocalWindow plain = local_p({0}, {1}, 1, false), renormalised = local_p({0}, {1}, 1, true);
+  EXPECT_EQ(difference("weights", windowed(plain).weights, {0, 2 / 7.0 * factor, 5 / 7.0 * factor}, near), "");
+  EXPECT_EQ(difference("context", windowed(plain).context, {520 / 7.0 * factor}, near), "");
+  EXPECT_EQ(difference("weights", windowed(renormalised).weights, {0, 2 / 7.0, 5 / 7.0}, near), "");
+  // two keys there are: the centre is 1, keys 0 and 1
+  const MaskPart lengths{.kind = MaskPart::Kind::lengths, .shape = {1}, .numbers = {2}};
+  EXPECT_EQ(difference("weights", windowed(plain, {lengths}).weights, {std::exp(-2) / 3, 2 / 3.0, 0}, near), "");
+}
+
+TEST(Scores, OfPlacesAndDirectionsByHand) {
+  const double query[] = {3, 4}, key[] = {4, 3}, zero[] = {0, 0};
+  EXPECT_NEAR(cosine(2, 2)(query, key), 2 * 0.96, 1e-15);
+  EXPECT_EQ(cosine(2, 2)(query, zero), 0);
+  EXPECT_EQ(cosine(2, 2)(zero, key), 0);
+  EXPECT_EQ(location({1, 0, 2, -1}, 2)(query, 1), 2);
+  const Sizes sizes{.Lk = 2, .Dq = 2, .Dk = 1};
+  const Outcome outcome = attention(sizes, {0, std::log(3.0)}, {7, 9}, {4, 8}, {}, {}, {.place_score = location({5, 0, 5, 1}, 2)});
+  EXPECT_EQ(difference("weights", outcome.weights, {0.25, 0.75}, {1e-15, 0}), "");
+}
+
 TEST(Scores, ByHand) {
   const double q[2] = {1, 2}, k[2] = {3, -1};
   EXPECT_DOUBLE_EQ(dot(2, 0.5)(q, k), 0.5);

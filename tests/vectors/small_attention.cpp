@@ -5,6 +5,7 @@
 #include "attend/addressing/additive.h"
 #include "attend/addressing/dot_product.h"
 #include "attend/addressing/scores/additive.h"
+#include "attend/addressing/scores/cosine.h"
 #include "attend/addressing/scores/dot.h"
 #include "attend/addressing/scores/general.h"
 #include "attend/base/error.h"
@@ -68,6 +69,11 @@ Problems allennlp_scaled_dot(const io::Value& test, const io::Value& group) {
   return compare("scores", as_rows(scores), test.at("expected"), tolerance(test, group));
 }
 
+Problems allennlp_cosine(const io::Value& test, const io::Value& group) {
+  const Tensor scores = addressing::cosine_score(as_query(tensor(test.at("a"))), as_keys(tensor(test.at("m"))));
+  return compare("scores", as_rows(scores), test.at("expected"), tolerance(test, group));
+}
+
 // What Keras calls scores are the weights.
 Problems compare_keras(const AttentionResult& result, const io::Value& test, const io::Value& group) {
   Problems problems = compare("output", result.context.squeeze(1), test.at("output"), tolerance(test, group));
@@ -100,7 +106,7 @@ constexpr SmallCase small_cases[] = {
     {"allennlp.bilinear", allennlp_bilinear},
     {"allennlp.scaled_dot", allennlp_scaled_dot},
     {"allennlp.linear", nullptr},
-    {"allennlp.cosine", nullptr},
+    {"allennlp.cosine", allennlp_cosine},
     {"keras.dot", keras_dot},
     {"keras.additive_noscale", keras_additive},
     {"gather_tree", nullptr},

@@ -13,6 +13,9 @@ namespace {
 const FileSet onnx_attention{"onnx", "test_attention_", "Attention", check_onnx_attention};
 const FileSet torch_sdpa{"torch", "sdpa-", "scaled_dot_product_attention", check_torch_sdpa};
 const FileSet torch_gru{"torch", "bidirectional-gru", "GRU", check_torch_recurrent};
+const FileSet keras{"keras", "", "", check_keras};
+const FileSet joeynmt{"joeynmt", "", "", check_joeynmt};
+const FileSet opennmt{"opennmt", "", "", check_opennmt};
 const FileSet torch_lstm{"torch", "bidirectional-lstm", "LSTM", check_torch_recurrent};
 
 void expect_all(const std::string& set, const std::optional<Tally>& tally) {
@@ -27,6 +30,9 @@ TEST(Vectors, TorchRecurrent) {
   if (const std::optional<Tally> lstm = run_files(torch_lstm, vectors_folder()); tally && lstm) tally->add(*lstm);
   expect_all("vectors.torch.recurrent", tally);
 }
+TEST(Vectors, Keras) { expect_all("vectors.keras", run_files(keras, vectors_folder())); }
+TEST(Vectors, JoeyNmt) { expect_all("vectors.joeynmt", run_files(joeynmt, vectors_folder())); }
+TEST(Vectors, OpenNmt) { expect_all("vectors.opennmt", run_files(opennmt, vectors_folder())); }
 TEST(Vectors, Small) { expect_all("vectors.small", run_small_attention(vectors_folder())); }
 
 // A folder of vectors that a test makes.
@@ -99,14 +105,28 @@ TEST_F(VectorSet, WhatIsNotUnderstoodFails) {
   EXPECT_NE(text.find("set: 1 of 4 cases"), std::string::npos) << text;
 }
 
+TEST_F(VectorSet, ASetOfAFolderTakesEveryFileAndFailsOnUnknownOnes) {
+  for (const FileSet& set : {keras, joeynmt, opennmt}) {
+    write_case(set.folder + "/new.safetensors", 3, R"({"score": "another", "lengths": [1], "coverage": false})", "AnotherOperator");
+    std::ofstream(in(set.folder + "/notes.txt")) << "not a container";
+    const std::optional<Tally> tally = run_files(set, folder_);
+    ASSERT_TRUE(tally.has_value());
+    EXPECT_EQ(tally->cases, 2);
+    EXPECT_EQ(tally->passed, 0);
+    ASSERT_GE(tally->failures.size(), 2u);
+    EXPECT_EQ(tally->failures[0], "new.safetensors: threw: not understood: op \"AnotherOperator\"");
+    EXPECT_EQ(tally->failures.back().find("notes.txt: not understood: "), 0u) << tally->failures.back();
+  }
+}
+
 TEST_F(VectorSet, SmallCasesAreCountedAndNamed) {
   std::ofstream(in("small-attention.json")) << R"({"allennlp": {
-    "bilinear": {"W": [[2]], "b": 1, "a": [[3]], "m": [[[4]]], "expected": [[25]]}, "cosine": {"expected": []}, "unheard_of": {}}})";
+    "bilinear": {"W": [[2]], "b": 1, "a": [[3]], "m": [[[4]]], "expected": [[25]]}, "linear": {"expected": []}, "unheard_of": {}}})";
   const std::optional<Tally> tally = run_small_attention(folder_);
   ASSERT_TRUE(tally.has_value());
   EXPECT_EQ(tally->passed, 1);
   EXPECT_EQ(tally->cases, 2);
-  EXPECT_EQ(tally->not_built, std::vector<std::string>{"allennlp.cosine"});
+  EXPECT_EQ(tally->not_built, std::vector<std::string>{"allennlp.linear"});
   EXPECT_EQ(tally->failures, std::vector<std::string>{"allennlp.unheard_of: not understood: no adapter knows this case"});
 }
 

@@ -16,11 +16,24 @@ namespace attend::addressing {
 // How scores become weights.
 enum class Normalizer { softmax };
 
+// What a window says of the keys of each query. Both have four dimensions that broadcast to [B, Hq, Lq, Lk]; empty where it says nothing.
+struct WindowTensors {
+  std::optional<Tensor> keep;     // bool: false = outside; the weight is exactly 0
+  std::optional<Tensor> factors;  // what weights are multiplied by after they are normalised; finite
+};
+
+// The window of each query [B, Hq, Lq, Dq] (rows that aren't finite come as zeros).
+using WindowFunction = std::function<WindowTensors(const Tensor& query)>;
+
 // What every mechanism of the family can be told.
 struct ReadOptions {
   // c · tanh(s / c) after the scale and before bias and mask; 0: none.
   double soft_cap = 0.0;
   Normalizer normalizer = Normalizer::softmax;
+  // Which keys are read for a query, and factors of their weights. Empty: all, and none.
+  WindowFunction window = {};
+  // Whether weights are divided by their sum after the window's factors.
+  bool renormalised = false;
   // Probability that a weight is dropped. A call draws one seed from `generator`; 0 draws none.
   double dropout = 0.0;
   // Empty: libtorch's default generator.
@@ -34,7 +47,8 @@ struct ReadOptions {
 // s(q, k) of all pairs: query [B, Hq, Lq, Dq], key [B, Hkv, Lk, Dk] → [B, Hq, Lq, Lk]. It gets finite inputs.
 using ScoreFunction = std::function<Tensor(const Tensor& query, const Tensor& key)>;
 
-// context_i = Σ_j w_ij v_j with w = dropout(normalise(soft_cap(s(q_i, k_j)) + bias_ij)) over the keys that `mask` lets through.
+// context_i = Σ_j w_ij v_j with w = dropout(factor_ij · normalise(soft_cap(s(q_i, k_j)) + bias_ij)) over the keys that `mask` and the window
+// let through; the factors are 1 where the window has none.
 //   query  [B, Hq, Lq, Dq]
 //   key    [B, Hkv, Lk, Dk]   Hq % Hkv = 0; head h reads head h / (Hq / Hkv)
 //   value  [B, Hkv, Lk, Dv]

@@ -1,4 +1,4 @@
-// Luong's encoder-decoder with global attention (Luong, Pham, Manning 2015).
+// Luong's encoder-decoder with global or local attention (Luong, Pham, Manning 2015).
 #pragma once
 
 #include "attend/addressing/attention.h"
@@ -37,10 +37,11 @@ struct LuongOptions {
 
 // Encoder (bidirectional; the paper's reads one way):  h̄_s = [→h_s ; ←h_s]
 // Decoder:                                              h_t = cell(y_{t−1} [; h̃_{t−1}], h_{t−1})          §3, input feeding §3.3
-// Attention on the state after the cell:                a_t = align(h_t, h̄_s),  c_t = Σ_s a_t(s) h̄_s      equations 7, 8
+// Attention on the state after the cell:                a_t = align(h_t, h̄_s),  c_t = Σ_s a_t(s) h̄_s      equations 7, 8; §3.2
 // Attentional vector:                                   h̃_t = tanh(W_c [c_t ; h_t])                        equation 5
 // Output:                                               p(y_t | y_<t, x) = softmax(W_s h̃_t)                equation 6
 // The decoder's first state is tanh(W_0 · the encoder's last states); the paper passes them on unchanged, which needs equal widths.
+// Every score and window of addressing::Attention can be taken. Query t is target place t, counted from 0: where local-m's window stands.
 // Without input feeding the whole target goes through decoder, attention and output in one call each.
 class ATTEND_API Luong : public SequenceToSequence {
  public:
@@ -58,8 +59,8 @@ class ATTEND_API Luong : public SequenceToSequence {
     layers::RecurrentState start;
   };
   Encoded read_source(const TokenBatch& source);
-  // h [B, L, D] → h̃ [B, L, D]
-  Tensor attentional_vector(const Tensor& hidden, const Tensor& memory, const Tensor& lengths);
+  // h [B, L, D] of target places first … first + L − 1 → h̃ [B, L, D]
+  Tensor attentional_vector(const Tensor& hidden, const Tensor& memory, const Tensor& lengths, std::int64_t first);
   Tensor drop(const Tensor& activation) { return at::dropout(activation, options_.dropout, is_training()); }
 
   LuongOptions options_;
