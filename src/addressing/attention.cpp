@@ -31,13 +31,17 @@ AttentionImpl::AttentionImpl(std::int64_t query_size, std::int64_t key_size, Att
     throw InvalidArgument(format("{}: expected hidden ≥ 1, got {}", attention_name, options.hidden));
   if (!(options.dropout >= 0 && options.dropout < 1))
     throw InvalidArgument(format("{}: expected dropout from 0 to below 1, got {}", attention_name, options.dropout));
+  if (options.normalizer == Normalizer::entmax && !(options.alpha > 1 && std::isfinite(options.alpha)))
+    throw InvalidArgument(format("{}: expected alpha above 1, got {}; what alpha = 1 stands for is normalizer \"softmax\"", attention_name, options.alpha));
+  if (!(options.expected >= 0 && options.expected <= 1))
+    throw InvalidArgument(format("{}: expected a probability from 0 to 1 in `expected`, got {}", attention_name, options.expected));
   reset();
 }
 
 void AttentionImpl::reset() {
-  if (options_.score == Score::general)
+  if (compares() && options_.score == Score::general)
     weight_ = register_parameter("weight", uniform_parameter({query_size_, key_size_}, key_size_));
-  if (options_.score == Score::additive) {
+  if (compares() && options_.score == Score::additive) {
     query_projection_ = register_parameter("query_projection", uniform_parameter({options_.hidden, query_size_}, query_size_));
     key_projection_ = register_parameter("key_projection", uniform_parameter({options_.hidden, key_size_}, key_size_));
     bias_ = register_parameter("bias", torch::zeros({options_.hidden}));
@@ -72,6 +76,9 @@ AttentionResult AttentionImpl::forward(const Tensor& query, const Tensor& key, c
   const bool recorded = Recording::wants(*this);
   ReadOptions how;
   how.normalizer = options_.normalizer;
+  how.alpha = options_.alpha;
+  how.draw = is_training() ? Draw::sample : Draw::mode;
+  how.expected = options_.expected;
   how.dropout = is_training() ? options_.dropout : 0.0;
   how.return_weights = return_weights || recorded;
   how.path = options_.path;
@@ -79,7 +86,7 @@ AttentionResult AttentionImpl::forward(const Tensor& query, const Tensor& key, c
   AttentionResult result =
       read(attention_name, query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1), compare, mask, how);  // [B, 1, Lq, Ev]
   if (recorded) Recording::report(*this, "alignment", result.weights, {"batch", "head", "query", "key"});
-  return {result.context.squeeze(1), return_weights ? result.weights : Tensor()};
+  return {result.context.squeeze(1), return_weights ? result.weights : Tensor(), result.log_probability, result.entropy};
 }
 
 }  // namespace attend::addressing
