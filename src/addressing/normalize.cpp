@@ -40,7 +40,7 @@ Normalized normalize(const Tensor& scores, const std::optional<Tensor>& keep, co
     case Normalizer::sparsemax: return {sparsemax(scores, keep)};
     case Normalizer::entmax15: return {entmax15(scores, keep)};
     case Normalizer::entmax: return {entmax(scores, keep, options.alpha)};
-    case Normalizer::uniform: return {uniform(scores, keep)};
+    case Normalizer::uniform: return {masked_uniform(scores, keep)};
     case Normalizer::hard_max: return {hard_max(scores, keep)};
     case Normalizer::hard_sample: return draw(scores, keep, options);
   }

@@ -31,11 +31,15 @@ PairScore additive(std::vector<double> weight);
 PairScore projected_additive(std::vector<double> query_projection, std::vector<double> key_projection, std::vector<double> bias,
                              std::vector<double> energy);
 
+// Scores of the keys that one query sees → their weights; b, h, i: where the row stands in the whole.
+using RowNormalizer = std::function<std::vector<double>(const std::vector<double>& scores, std::int64_t b, std::int64_t h, std::int64_t i)>;
+
 struct Settings {
   double soft_cap = 0;
   double dropout = 0;
   std::uint64_t seed = 0;
   std::int64_t origin[4] = {0, 0, 0, 0};  // batch, head, query, key of the first weight
+  RowNormalizer normalize = {};           // softmax where empty
 };
 
 struct Outcome {

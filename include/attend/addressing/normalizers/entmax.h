@@ -15,7 +15,7 @@ namespace attend::addressing {
 //   alpha   above 1. Near 1 the power 1 / (α − 1) multiplies the rounding of the scores: softmax itself is masked_softmax().
 //   →       [B, H, Lq, Lk]
 // float64 and float32; half types are computed in float32. Gradients of every order by proposition 2: with u_j = w_j^(2 − α) on the support and
-// 0 elsewhere, ∂w/∂s = diag(u) − u uᵀ / Σu.
+// 0 elsewhere, ∂w/∂s = diag(u) − u uᵀ / Σu. Between 1.5 and 2 second derivatives grow without bound towards the edge of the support.
 // Where α is 1.5 or 2, entmax15() and sparsemax() give the same faster.
 // InvalidArgument where the shapes don't fit or alpha is out of range; NotSupported for scores that aren't floating-point.
 ATTEND_API Tensor entmax(const Tensor& scores, const std::optional<Tensor>& keep, double alpha);

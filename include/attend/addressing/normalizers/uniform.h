@@ -13,6 +13,6 @@ namespace attend::addressing {
 //   keep    bool, broadcasts to the scores: true = visible; empty: all are
 //   →       [B, H, Lq, Lk]
 // InvalidArgument where the shapes don't fit; NotSupported for scores that aren't floating-point.
-ATTEND_API Tensor uniform(const Tensor& scores, const std::optional<Tensor>& keep);
+ATTEND_API Tensor masked_uniform(const Tensor& scores, const std::optional<Tensor>& keep);
 
 }  // namespace attend::addressing
