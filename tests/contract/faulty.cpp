@@ -6,9 +6,13 @@
 
 #include "attend/base/error.h"
 #include "attend/core/shapes.h"
+#include "tests/contract/problem.h"
+#include "tests/reference/normalizers.h"
 
 namespace attend::contract {
 namespace {
+
+using addressing::Normalizer;
 
 constexpr auto copy_name = "attend::contract::dot_product";
 constexpr double nan_number = std::numeric_limits<double>::quiet_NaN(), minus_infinity = -std::numeric_limits<double>::infinity();
@@ -31,7 +35,8 @@ struct FirstOrderSoftmax : torch::autograd::Function<FirstOrderSoftmax> {
 // The copy: one call of the mechanism with one fault.
 class FaultyCall {
  public:
-  FaultyCall(Fault fault, const Setup& setup, const Call& call) : fault_(fault), setup_(setup), call_(call) {}
+  FaultyCall(Fault fault, Normalizer normalizer, const Setup& setup, const Call& call)
+      : fault_(fault), normalizer_(normalizer), setup_(setup), call_(call) {}
   AttentionResult run();
 
  private:
@@ -44,17 +49,22 @@ class FaultyCall {
   void clean();
   Tensor seen(const Tensor& bad) const;
   Tensor scores() const;
-  Tensor weights(Tensor scores) const;
+  Tensor weights(Tensor scores);
+  Tensor sparse(const Tensor& scores) const;
+  Tensor best(const Tensor& scores) const;
+  Tensor drawn(const Tensor& scores);
   Tensor multipliers(const Tensor& weights) const;
   Tensor rounded(const Tensor& tensor) const;
   Tensor per_query_head(const Tensor& tensor) const;
 
   Fault fault_;
+  Normalizer normalizer_;
   const Setup& setup_;
   Call call_;
   Tensor query_, key_, value_;
   Tensor keep_, bias_;  // [B, H, Lq, Lk]
   Tensor bad_weights_, bad_context_;
+  Tensor log_probability_, entropy_;  // [B, H, Lq], of a draw
 };
 
 void FaultyCall::check_sizes() const {
@@ -161,13 +171,58 @@ Tensor FaultyCall::scores() const {
   return rounded(capped(rounded(products * scale)) + bias_);
 }
 
-Tensor FaultyCall::weights(Tensor scores) const {
+// Scores are minus infinity where they are hidden, in all three.
+Tensor FaultyCall::sparse(const Tensor& scores) const {
+  if (scores.numel() == 0) return scores;
+  const Tensor z = scores - scores.amax(-1, true).detach(), sorted = std::get<0>(z.sort(-1, true));
+  const Tensor rank = at::arange(1, z.size(-1) + 1, z.options().requires_grad(false));
+  Tensor inside = 1 + rank * sorted > sorted.cumsum(-1);
+  const Tensor size = inside.sum(-1, true) + (has(Fault::sparsemax_threshold) ? 1 : 0);
+  const Tensor tau = (sorted.masked_fill(inside.logical_not(), 0).sum(-1, true) - 1) / size;
+  return (z - tau).clamp_min(0);
+}
+
+Tensor FaultyCall::best(const Tensor& scores) const {
+  if (scores.numel() == 0) return scores.detach();
+  const Tensor plain = has(Fault::hard_tie_highest) ? scores.detach().flip(-1) : scores.detach();
+  const Tensor one_hot = at::zeros_like(plain).scatter_(-1, plain.argmax(-1, true), 1);
+  return has(Fault::hard_tie_highest) ? one_hot.flip(-1) : one_hot;
+}
+
+Tensor FaultyCall::drawn(const Tensor& scores) {
+  const auto seed = static_cast<std::uint64_t>(addressing::draw_dropout_seed(call_.generator ? *call_.generator : make_generator(generator_seed)));
+  const Tensor log_p = scores.log_softmax(-1), key = at::zeros({scores.size(0), scores.size(1), scores.size(2), 1}, at::kLong);
+  if (scores.numel() == 0) return scores.detach();
+  for (std::int64_t b = 0; b < scores.size(0); ++b)
+    for (std::int64_t h = 0; h < scores.size(1); ++h)
+      for (std::int64_t i = 0; i < scores.size(2); ++i) {
+        std::int64_t row = call_.origin.query + i;
+        if (has(Fault::sample_by_padding)) row += (b * scores.size(1) + h) * scores.size(2);
+        const Tensor shown = scores[b][h][i].detach();
+        const Tensor flat = has(Fault::sample_without_weights) ? shown.masked_fill(shown != minus_infinity, 0) : shown;
+        const double share = reference::row_draw(seed, call_.origin.batch + b, call_.origin.head + h, row).share;
+        key[b][h][i][0] = static_cast<std::int64_t>(reference::drawn_place(reference::numbers(flat), share));
+      }
+  const Tensor hidden = keep_.logical_not(), empty = hidden.all(-1);
+  log_probability_ = log_p.gather(-1, key).squeeze(-1).masked_fill(empty, 0);
+  entropy_ = -(log_p.exp() * log_p.masked_fill(hidden, 0)).sum(-1).masked_fill(empty, 0);
+  const Tensor one_hot = at::zeros_like(log_p.detach()).scatter_(-1, key, 1), p = log_p.exp();
+  return has(Fault::sample_straight_through) ? one_hot + (p - p.detach()) : one_hot;
+}
+
+Tensor FaultyCall::weights(Tensor scores) {
   const Tensor hidden = keep_.logical_not(), empty = hidden.all(-1, true);
   if (has(Fault::large_negative_mask)) return scores.masked_fill(hidden, -1e9).softmax(-1);
   if (has(Fault::empty_row_nan)) return scores.masked_fill(hidden, minus_infinity).softmax(-1);
   scores = scores.masked_fill(hidden, minus_infinity).masked_fill(empty, 0);
   Tensor result;
-  if (has(Fault::first_order_only)) {
+  if (normalizer_ == Normalizer::sparsemax) {
+    result = sparse(scores);
+  } else if (normalizer_ == Normalizer::hard_max) {
+    result = best(scores);
+  } else if (normalizer_ == Normalizer::hard_sample) {
+    result = drawn(scores);
+  } else if (has(Fault::first_order_only)) {
     result = FirstOrderSoftmax::apply(scores);
   } else if (has(Fault::no_maximum_subtracted)) {
     result = scores.exp() / scores.exp().sum(-1, true);
@@ -206,7 +261,9 @@ AttentionResult FaultyCall::run() {
   if (has(Fault::weights_change_context) && call_.return_weights) context = context.to(at::kBFloat16).to(context.scalar_type());
   if (has(Fault::heads_inside)) context = context.transpose(1, 2);
   const at::ScalarType type = call_.query.scalar_type();
-  return {context.to(type), call_.return_weights ? weights.masked_fill(bad_weights_, nan_number).to(type) : Tensor()};
+  const auto typed = [type](const Tensor& tensor) { return tensor.defined() ? tensor.to(type) : tensor; };
+  return {context.to(type), call_.return_weights ? weights.masked_fill(bad_weights_, nan_number).to(type) : Tensor(), typed(log_probability_),
+          typed(entropy_)};
 }
 
 }  // namespace
@@ -249,19 +306,53 @@ const std::vector<FaultName>& faults() {
       ATTEND_FAULT(wrong_exception),
       ATTEND_FAULT(empty_batch_refused),
       ATTEND_FAULT(heads_inside),
+      ATTEND_FAULT(sparsemax_threshold),
+      ATTEND_FAULT(hard_tie_highest),
+      ATTEND_FAULT(sample_by_padding),
+      ATTEND_FAULT(sample_without_weights),
+      ATTEND_FAULT(sample_straight_through),
   };
 #undef ATTEND_FAULT
   return table;
 }
 
-Mechanism faulty_mechanism(Fault fault) {
-  const auto make = [fault](const Setup& setup) -> Instance {
-    const double scale = setup.scale.value_or(1 / std::sqrt(static_cast<double>(setup.Dq)));
-    return {[fault, setup](const Call& call) { return FaultyCall(fault, setup, call).run(); },
-            {},
-            [setup, scale](const std::vector<Numbers>&) { return reference::dot(setup.Dq, scale); }};
+Normalizer normalizer_of(Fault fault) {
+  switch (fault) {
+    case Fault::sparsemax_threshold: return Normalizer::sparsemax;
+    case Fault::hard_tie_highest: return Normalizer::hard_max;
+    case Fault::sample_by_padding:
+    case Fault::sample_without_weights:
+    case Fault::sample_straight_through: return Normalizer::hard_sample;
+    default: return Normalizer::softmax;
+  }
+}
+
+namespace {
+
+reference::RowNormalizer row_of(Normalizer normalizer) {
+  if (normalizer == Normalizer::softmax) return {};
+  return [normalizer](const Numbers& scores, std::int64_t b, std::int64_t h, std::int64_t i) {
+    if (normalizer == Normalizer::sparsemax) return reference::entmax_row(scores, 2);
+    if (normalizer == Normalizer::hard_max) return reference::hard_max_row(scores);
+    return reference::hard_sample_row(scores, drawn_seed(), b, h, i);
   };
-  return {"copy", copy_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", {.grouped_heads = true, .scale = true}, make};
+}
+
+}  // namespace
+
+Mechanism faulty_mechanism(Fault fault, Normalizer normalizer) {
+  const bool softmax = normalizer == Normalizer::softmax, hard_max = normalizer == Normalizer::hard_max, hard_sample = normalizer == Normalizer::hard_sample;
+  const auto make = [fault, normalizer](const Setup& setup) -> Instance {
+    const double scale = setup.scale.value_or(1 / std::sqrt(static_cast<double>(setup.Dq)));
+    return {[fault, normalizer, setup](const Call& call) { return FaultyCall(fault, normalizer, setup, call).run(); },
+            {},
+            [setup, scale](const std::vector<Numbers>&) { return reference::dot(setup.Dq, scale); },
+            nullptr,
+            row_of(normalizer),
+            normalizer == Normalizer::hard_sample ? 1 : 0};
+  };
+  return {"copy", copy_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", 
+          {.grouped_heads = true, .soft_cap = !hard_max, .scale = true, .dense = softmax, .hard_max = hard_max, .hard_sample = hard_sample}, make};
 }
 
 }  // namespace attend::contract

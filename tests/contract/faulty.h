@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "attend/addressing/read.h"
 #include "tests/contract/mechanism.h"
 
 namespace attend::contract {
@@ -43,6 +44,12 @@ enum class Fault {
   wrong_exception,
   empty_batch_refused,
   heads_inside,  // returns [B, Lq, H, D]
+  // of copies with other normalisers
+  sparsemax_threshold,  // τ by one key too many
+  hard_tie_highest,     // the last of those that tie
+  sample_by_padding,    // rows are numbered through, so that padding moves the draws
+  sample_without_weights,  // every visible key alike
+  sample_straight_through,  // the gradient of softmax flows through the draw
 };
 
 struct FaultName {
@@ -51,6 +58,8 @@ struct FaultName {
 };
 const std::vector<FaultName>& faults();  // all but none
 
-Mechanism faulty_mechanism(Fault fault);
+// The normaliser of the copy that a fault is planted in.
+addressing::Normalizer normalizer_of(Fault fault);
+Mechanism faulty_mechanism(Fault fault, addressing::Normalizer normalizer);
 
 }  // namespace attend::contract

@@ -43,6 +43,8 @@ struct Instance {
   // The same score for the reference, from the parameters' numbers.
   std::function<reference::PairScore(const std::vector<Numbers>&)> score;
   std::shared_ptr<torch::nn::Module> module = nullptr;  // where it is one
+  reference::RowNormalizer normalize = {};              // of the reference; softmax where empty
+  int seeds = 0;                                        // that a call draws before the one of dropout
 };
 
 struct Mechanism {
@@ -52,6 +54,8 @@ struct Mechanism {
   struct Features {
     bool several_heads = true, grouped_heads = false, different_widths = false, soft_cap = true, scale = false, origin = true;
     bool module = false;  // takes [B, L, E]
+    bool dense = true;    // every visible key has weight
+    bool hard_max = false, hard_sample = false;
   } has;
   std::function<Instance(const Setup&)> make;
 };
