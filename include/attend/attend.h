@@ -48,6 +48,7 @@
 #include "attend/io/toml.h"
 #include "attend/io/value.h"
 #include "attend/layers/recurrent.h"
+#include "attend/models/gradient_variance.h"
 #include "attend/models/luong.h"
 #include "attend/models/sequence_to_sequence.h"
 #include "attend/tasks/metrics/error_rate.h"

@@ -30,7 +30,8 @@ struct Tally {
   void add(const Tally& part);
 };
 
-// Safetensors files of a folder, one case each: those that bear the operator's name in their metadata, or begin with `prefix`.
+// Safetensors files of a folder, one case each: those that bear the operator's name in their metadata, or begin with `prefix`; all, where `op` is
+// empty.
 struct FileSet {
   std::string folder, prefix, op;
   std::vector<std::string> (*check)(const io::SafetensorsFile& file);
@@ -69,6 +70,7 @@ class Case {
 std::vector<std::string> check_onnx_attention(const io::SafetensorsFile& file);
 std::vector<std::string> check_torch_sdpa(const io::SafetensorsFile& file);
 std::vector<std::string> check_torch_recurrent(const io::SafetensorsFile& file);
+std::vector<std::string> check_entmax(const io::SafetensorsFile& file);
 // The cases of small-attention.json. Empty where the file is absent.
 std::optional<Tally> run_small_attention(const std::filesystem::path& vectors);
 
