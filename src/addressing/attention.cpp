@@ -44,6 +44,10 @@ void check_options(std::int64_t query_size, std::int64_t key_size, const Attenti
     throw InvalidArgument(format("{}: expected a finite length_ratio > 0, got {}", attention_name, options.length_ratio));
   if (!(options.dropout >= 0 && options.dropout < 1))
     throw InvalidArgument(format("{}: expected dropout from 0 to below 1, got {}", attention_name, options.dropout));
+  if (options.normalizer == Normalizer::entmax && !(options.alpha > 1 && std::isfinite(options.alpha)))
+    throw InvalidArgument(format("{}: expected alpha above 1, got {}; what alpha = 1 stands for is normalizer \"softmax\"", attention_name, options.alpha));
+  if (!(options.expected >= 0 && options.expected <= 1))
+    throw InvalidArgument(format("{}: expected a probability from 0 to 1 in `expected`, got {}", attention_name, options.expected));
 }
 }  // namespace
 
@@ -54,15 +58,15 @@ AttentionImpl::AttentionImpl(std::int64_t query_size, std::int64_t key_size, Att
 }
 
 void AttentionImpl::reset() {
-  if (options_.score == Score::general)
+  if (compares() && options_.score == Score::general)
     weight_ = register_parameter("weight", uniform_parameter({query_size_, key_size_}, key_size_));
-  if (options_.score == Score::additive) {
+  if (compares() && options_.score == Score::additive) {
     query_projection_ = register_parameter("query_projection", uniform_parameter({options_.hidden, query_size_}, query_size_));
     key_projection_ = register_parameter("key_projection", uniform_parameter({options_.hidden, key_size_}, key_size_));
     bias_ = register_parameter("bias", torch::zeros({options_.hidden}));
     energy_ = register_parameter("energy", uniform_parameter({options_.hidden}, options_.hidden));
   }
-  if (options_.score == Score::location)
+  if (compares() && options_.score == Score::location)
     location_ = register_parameter("location", uniform_parameter({options_.positions, query_size_}, query_size_));
   if (options_.window == Window::local_p) {
     centre_projection_ = register_parameter("centre_projection", uniform_parameter({query_size_, query_size_}, query_size_));
@@ -112,7 +116,7 @@ AttentionResult AttentionImpl::forward(const Tensor& query, const Tensor& key, c
   check_shape(attention_name, "query", query, {{"B"}, {"Lq"}, {"Eq", query_size_}});
   check_shape(attention_name, "key", key, {{"B", query.size(0)}, {"Lk"}, {"Ek", key_size_}});
   check_shape(attention_name, "value", value, {{"B", query.size(0)}, {"Lk", key.size(1)}, {"Ev"}});
-  if (options_.score == Score::location && key.size(1) > options_.positions)
+  if (compares() && options_.score == Score::location && key.size(1) > options_.positions)
     throw InvalidArgument(format("{}: expected at most {} keys, as many as the location score has positions, got key {}; train with more positions",
                                  attention_name, options_.positions, shape_text(key)));
   if (place.first_query < 0) throw InvalidArgument(format("{}: expected first_query ≥ 0, got {}", attention_name, place.first_query));
@@ -121,6 +125,9 @@ AttentionResult AttentionImpl::forward(const Tensor& query, const Tensor& key, c
   how.normalizer = options_.normalizer;
   if (options_.window != Window::global) how.window = [&](const Tensor& q) { return window(q, key.size(1), mask, place); };
   how.renormalised = options_.window == Window::local_p && options_.window_renormalised;
+  how.alpha = options_.alpha;
+  how.draw = is_training() ? Draw::sample : Draw::mode;
+  how.expected = options_.expected;
   how.dropout = is_training() ? options_.dropout : 0.0;
   how.dropout_origin.query = place.first_query;
   how.return_weights = return_weights || recorded;
@@ -129,7 +136,7 @@ AttentionResult AttentionImpl::forward(const Tensor& query, const Tensor& key, c
   AttentionResult result =
       read(attention_name, query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1), compare, mask, how);  // [B, 1, Lq, Ev]
   if (recorded) Recording::report(*this, "alignment", result.weights, {"batch", "head", "query", "key"});
-  return {result.context.squeeze(1), return_weights ? result.weights : Tensor()};
+  return {result.context.squeeze(1), return_weights ? result.weights : Tensor(), result.log_probability, result.entropy};
 }
 
 }  // namespace attend::addressing

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "attend/addressing/normalizers/softmax.h"
+#include "addressing/normalize.h"
 #include "attend/addressing/scores/dot.h"
 #include "attend/core/shapes.h"
 
@@ -24,6 +24,7 @@ void check(const char* where, const Tensor& query, const Tensor& key, const Tens
     throw InvalidArgument(format("{}: expected dropout from 0 to 1, got {}", where, options.dropout));
   if (!(options.soft_cap >= 0 && std::isfinite(options.soft_cap)))
     throw InvalidArgument(format("{}: expected soft_cap ≥ 0, got {}", where, options.soft_cap));
+  check_normalizer(where, options);
   if (options.path == Path::fused)
     throw NotSupported(format("{}: path \"fused\" is impossible: {}; use \"automatic\" or \"composed\"", where, no_fused_kernel));
 }
@@ -97,22 +98,27 @@ Tensor renormalised(const Tensor& weights) {
 
 struct Weighted {
   Tensor context, weights;
+  Tensor log_probability, entropy;
 };
 
 // Scores, soft cap, bias and mask, normaliser, the window's factors, dropout, weighted sum: in this order.
 Weighted weigh(const Tensor& query, const Tensor& key, const Tensor& value, const ScoreFunction& score, const Mask::Tensors& mask,
                const std::optional<Tensor>& factors, const ReadOptions& options) {
-  Tensor scores = score(query, key);                                                              // [B, Hq, Lq, Lk]
+  // a uniform read compares nothing
+  const bool compares = options.normalizer != Normalizer::uniform;
+  Tensor scores = compares ? score(query, key) : at::zeros({query.size(0), query.size(1), query.size(2), key.size(2)}, query.options());  // [B, Hq, Lq, Lk]
   if (options.soft_cap > 0) scores = (scores / options.soft_cap).tanh() * options.soft_cap;
   if (mask.bias) scores = scores + *mask.bias;
-  Tensor weights = masked_softmax(scores, mask.keep);                                             // [B, Hq, Lq, Lk]
+  const Normalized normalized = normalize(scores, mask.keep, options);
+  Tensor weights = normalized.weights;                                                            // [B, Hq, Lq, Lk]
   if (factors) weights = weights * *factors;
   if (options.renormalised) weights = renormalised(weights);
   Tensor used = weights;
   if (options.dropout > 0)
     used = weights * dropout_multipliers(weights.sizes(), options.dropout, draw_dropout_seed(options.generator), weights,
                                          options.dropout_origin);
-  return {at::matmul(used, repeat_heads(value, query.size(1))), weights};                         // [B, Hq, Lq, Dv]
+  return {at::matmul(used, repeat_heads(value, query.size(1))), weights,                          // [B, Hq, Lq, Dv]
+          normalized.log_probability, normalized.entropy};
 }
 
 }  // namespace
@@ -123,7 +129,8 @@ AttentionResult read(const char* where, const Tensor& query, const Tensor& key, 
   const at::ScalarType type = query.scalar_type();
   if (type == at::kHalf || type == at::kBFloat16) {  // libtorch 1.13 has no half products on a CPU
     AttentionResult wide = read(where, query.to(at::kFloat), key.to(at::kFloat), value.to(at::kFloat), score, mask, options);
-    return {wide.context.to(type), wide.weights.defined() ? wide.weights.to(type) : wide.weights};
+    const auto narrow = [type](const Tensor& tensor) { return tensor.defined() ? tensor.to(type) : tensor; };
+    return {wide.context.to(type), narrow(wide.weights), narrow(wide.log_probability), narrow(wide.entropy)};
   }
   const Mask::Sizes sizes{query.size(0), query.size(1), query.size(2), key.size(2)};
   Mask::Tensors visible = mask.tensors(where, sizes, query);
@@ -134,7 +141,7 @@ AttentionResult read(const char* where, const Tensor& query, const Tensor& key, 
   AttentionResult result;
   if (finite) {
     Weighted weighted = weigh(query, key, value, score, visible, factors, options);
-    result = {weighted.context, options.return_weights ? weighted.weights : Tensor()};
+    result = {weighted.context, options.return_weights ? weighted.weights : Tensor(), weighted.log_probability, weighted.entropy};
   } else {
     const Cleaned cleaned = clean(query, key, value, visible);
     visible.bias = cleaned.bias;
@@ -142,6 +149,10 @@ AttentionResult read(const char* where, const Tensor& query, const Tensor& key, 
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     result.context = weighted.context.masked_fill(cleaned.bad_context, nan);
     if (options.return_weights) result.weights = weighted.weights.masked_fill(cleaned.bad_weights, nan);
+    if (weighted.entropy.defined()) {
+      result.log_probability = weighted.log_probability.masked_fill(cleaned.bad_weights.squeeze(-1), nan);
+      result.entropy = weighted.entropy.masked_fill(cleaned.bad_weights.squeeze(-1), nan);
+    }
   }
   return result;
 }

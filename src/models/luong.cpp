@@ -42,6 +42,8 @@ Luong::Luong(std::int64_t source_vocabulary, std::int64_t target_vocabulary, Luo
   decoder_ = register_module("decoder", layers::Recurrent(decoder_input, hidden,
                                                           layers::RecurrentOptions{options.cell, options.layers, false, options.dropout, Path::automatic}));
   attention_ = register_module("attention", addressing::Attention(hidden, memory, options.attention));
+  if (options.attention.normalizer == addressing::Normalizer::hard_sample)
+    score_function_ = register_module("score_function", addressing::ScoreFunctionLoss(options.hard));
   combine_ = register_module("combine", Linear(LinearOptions(memory + hidden, hidden).bias(false)));
   output_ = register_module("output", Linear(hidden, target_vocabulary));
 }
@@ -59,10 +61,30 @@ Luong::Encoded Luong::read_source(const TokenBatch& source) {
   return {drop(read.output), start};
 }
 
-Tensor Luong::attentional_vector(const Tensor& hidden, const Tensor& memory, const Tensor& lengths, std::int64_t first) {
+Tensor Luong::attentional_vector(const Tensor& hidden, const Tensor& memory, const Tensor& lengths, std::int64_t first,
+                                 std::vector<AttentionResult>* reads) {
   const addressing::AttentionPlace place{.first_query = first};
-  const Tensor context = attention_(hidden, memory, memory, Mask::lengths(lengths), false, place).context;  // [B, L, 2H]
+  const AttentionResult read = attention_(hidden, memory, memory, Mask::lengths(lengths), false, place);
+  if (reads != nullptr) reads->push_back(read);
+  const Tensor& context = read.context;                                                           // [B, L, 2H]
   return drop(at::tanh(combine_(at::cat({context, hidden}, 2))));                                 // [B, L, D]
+}
+
+std::vector<LossTerm> Luong::losses_of_draws(const std::vector<AttentionResult>& reads, const Tensor& logits, const Tensor& wanted) {
+  std::vector<Tensor> log_probabilities, entropies;
+  for (const AttentionResult& read : reads) {
+    log_probabilities.push_back(read.log_probability);
+    entropies.push_back(read.entropy);
+  }
+  const Tensor counted = wanted != padding_token;                                                 // [B, Lt]
+  Tensor reward = logits.detach().log_softmax(2).gather(2, wanted.unsqueeze(2)).squeeze(2);       // log p(y_t | …) [B, Lt]
+  if (options_.input_feeding)  // what step t drew acts on all that follows
+    reward = reward.masked_fill(counted.logical_not(), 0.0).flip(1).cumsum(1).flip(1);
+  const addressing::ScoreFunctionTerms terms =
+      score_function_(at::cat(log_probabilities, 2), at::cat(entropies, 2), reward, counted);     // [B, 1, Lt] each
+  std::vector<LossTerm> losses = {{"score_function", terms.score_function, options_.hard.weight}};
+  if (options_.hard.entropy > 0) losses.push_back({"entropy", terms.entropy, options_.hard.entropy});
+  return losses;
 }
 
 ModelOutput Luong::forward(const TokenBatch& source, const TokenBatch& target) {
@@ -75,6 +97,7 @@ ModelOutput Luong::forward(const TokenBatch& source, const TokenBatch& target) {
   const Tensor given = target.tokens.slice(1, 0, steps), wanted = target.tokens.slice(1, 1);      // [B, Lt]
   const Tensor embedded = drop(target_embedding_(given));                                         // [B, Lt, E]
   Tensor attentional;                                                                             // [B, Lt, D]
+  std::vector<AttentionResult> reads;
   if (options_.input_feeding) {
     layers::RecurrentState state = encoded.start;
     Tensor fed = at::zeros({embedded.size(0), 1, options_.decoder_hidden}, embedded.options());   // h̃_0 = 0
@@ -82,16 +105,20 @@ ModelOutput Luong::forward(const TokenBatch& source, const TokenBatch& target) {
     for (std::int64_t t = 0; t < steps; ++t) {
       const layers::RecurrentResult one = decoder_(at::cat({embedded.slice(1, t, t + 1), fed}, 2), Tensor(), state);
       state = one.state;
-      fed = attentional_vector(drop(one.output), encoded.memory, source.lengths, t);              // [B, 1, D]
+      fed = attentional_vector(drop(one.output), encoded.memory, source.lengths, t, &reads);      // [B, 1, D]
       vectors.push_back(fed);
     }
     attentional = at::cat(vectors, 1);
   } else {
     const Tensor hidden = drop(decoder_(embedded, Tensor(), encoded.start).output);               // [B, Lt, D]
-    attentional = attentional_vector(hidden, encoded.memory, source.lengths, 0);
+    attentional = attentional_vector(hidden, encoded.memory, source.lengths, 0, &reads);
   }
   const Tensor logits = output_(attentional);                                                     // [B, Lt, V]
-  return {logits, {{"cross_entropy", cross_entropy(logits, wanted, is_training() ? options_.label_smoothing : 0.0)}}};
+  ModelOutput output{logits, {{"cross_entropy", cross_entropy(logits, wanted, is_training() ? options_.label_smoothing : 0.0)}}};
+  // in evaluation nothing is drawn
+  if (!score_function_.is_empty() && attention_->is_training())
+    for (LossTerm& term : losses_of_draws(reads, logits, wanted)) output.losses.push_back(std::move(term));
+  return output;
 }
 
 // The state: memory, lengths, the place t of the next step, hidden, the cell of an LSTM, and h̃_{t−1} with input feeding.

@@ -303,6 +303,9 @@ TEST(AttentionModule, RefusesOptionsThatDontFit) {
   EXPECT_NO_THROW(making(3, 4, {.positions = 0, .window_width = -3, .length_ratio = -1})()) << "nothing here uses them";
   EXPECT_THAT(making(3, 4, {.dropout = 1}), refuses("expected dropout from 0 to below 1, got 1"));
   EXPECT_THAT(making(3, 4, {.dropout = -0.5}), refuses("expected dropout from 0 to below 1, got -0.5"));
+  EXPECT_THAT(making(3, 4, {.normalizer = Normalizer::entmax, .alpha = 1}),
+              refuses("expected alpha above 1, got 1; what alpha = 1 stands for is normalizer \"softmax\""));
+  EXPECT_THAT(making(3, 4, {.expected = 1.5}), refuses("expected a probability from 0 to 1 in `expected`, got 1.5"));
   EXPECT_NO_THROW(making(3, 4, {.score = Score::general, .hidden = 0})()) << "other scores have no hidden width";
 }
 
@@ -346,9 +349,58 @@ TEST(AttentionModule, RefusesInputsThatDontFit) {
                                                 "mechanism exists in this version; use \"automatic\" or \"composed\"")));
 }
 
+TEST(AttentionModule, TakesEveryNormaliser) {
+  const Tensor query = at::randn({2, 4, 3}), key = at::randn({2, 5, 3}), value = at::randn({2, 5, 6});
+  const Mask padding = Mask::lengths(at::tensor({5, 2}, at::kLong));
+  for (const EnumName<Normalizer>& entry : EnumNames<Normalizer>::values) {
+    Attention attention(3, 3, AttentionOptions{.normalizer = entry.value});
+    const AttentionResult result = attention(query, key, value, padding, /*return_weights=*/true);
+    EXPECT_TRUE(at::allclose(result.weights.sum(-1), at::ones({2, 1, 4}))) << entry.name;
+    EXPECT_TRUE(at::allclose(at::matmul(result.weights.squeeze(1), value), result.context)) << entry.name;
+    EXPECT_EQ(result.weights[1].slice(-1, 2).abs().max().item<double>(), 0) << entry.name;
+    const bool draws = entry.value == Normalizer::hard_sample;
+    EXPECT_EQ(result.log_probability.defined(), draws) << entry.name;
+    EXPECT_EQ(result.entropy.defined(), draws) << entry.name;
+    EXPECT_EQ(attention->parameters().size(), entry.value == Normalizer::uniform ? 0u : 1u) << entry.name;
+  }
+}
+
+TEST(AttentionModule, DrawsWhileTrainingAndReadsTheModeInEvaluation) {
+  Attention attention(3, 3, AttentionOptions{.normalizer = Normalizer::hard_sample});
+  Attention best(3, 3, AttentionOptions{.normalizer = Normalizer::hard_max});
+  const Tensor query = at::randn({2, 50, 3}), key = at::randn({2, 5, 3});
+  {
+    const torch::NoGradGuard no_gradient;
+    best->parameters()[0].copy_(attention->parameters()[0]);
+  }
+  at::manual_seed(4);
+  const Tensor drawn = attention(query, key, key).context;
+  EXPECT_FALSE(drawn.equal(attention(query, key, key).context)) << "each call draws anew";
+  at::manual_seed(4);
+  EXPECT_TRUE(drawn.equal(attention(query, key, key).context)) << "the same seed draws the same";
+  attention->eval();
+  const AttentionResult mode = attention(query, key, key);
+  EXPECT_TRUE(mode.context.equal(best(query, key, key).context));
+  EXPECT_EQ(mode.log_probability.sizes(), at::IntArrayRef({2, 1, 50}));
+  EXPECT_EQ(mode.entropy.sizes(), at::IntArrayRef({2, 1, 50}));
+}
+
+TEST(AttentionModule, ReadsTheExpectedValueAsOftenAsItIsAskedWhileTraining) {
+  Attention attention(3, 3, AttentionOptions{.normalizer = Normalizer::hard_sample, .expected = 1});
+  Attention soft(3, 3);
+  const Tensor query = at::randn({2, 5, 3}), key = at::randn({2, 5, 3});
+  {
+    const torch::NoGradGuard no_gradient;
+    soft->parameters()[0].copy_(attention->parameters()[0]);
+  }
+  EXPECT_TRUE(at::allclose(attention(query, key, key).context, soft(query, key, key).context, 1e-5, 1e-6));
+  attention->eval();
+  EXPECT_EQ(attention(query, key, key, Mask(), true).weights.amax(-1).min().item<double>(), 1) << "in evaluation the mode";
+}
+
 TEST(AttentionOptions, HaveOneNameEachInARecipe) {
   EXPECT_EQ(io::to_json(write_options(AttentionOptions{.score = Score::scaled_dot})),
-            R"({"score":"scaled-dot","normalizer":"softmax","window":"global","hidden":256,"cosine_scale":1.0,"positions":256,)"
+            R"({"score":"scaled-dot","normalizer":"softmax","alpha":1.5,"expected":0.0,"window":"global","hidden":256,"cosine_scale":1.0,"positions":256,)"
             R"("window_width":10,"length_ratio":1.0,"window_renormalised":false,"dropout":0.0,"path":"automatic"})");
   EXPECT_EQ(name_of(Score::cosine), "cosine");
   EXPECT_EQ(name_of(Score::location), "location");

@@ -7,7 +7,14 @@
 #include "attend/addressing/additive.h"
 #include "attend/addressing/attention.h"
 #include "attend/addressing/dot_product.h"
+#include "attend/addressing/normalizers/entmax.h"
+#include "attend/addressing/normalizers/entmax15.h"
+#include "attend/addressing/normalizers/hard_max.h"
+#include "attend/addressing/normalizers/hard_sample.h"
 #include "attend/addressing/normalizers/softmax.h"
+#include "attend/addressing/normalizers/sparsemax.h"
+#include "attend/addressing/normalizers/uniform.h"
+#include "attend/addressing/score_function.h"
 #include "attend/addressing/scores/additive.h"
 #include "attend/addressing/scores/cosine.h"
 #include "attend/addressing/scores/dot.h"
@@ -159,6 +166,64 @@ TEST(Page, Softmax) {
   EXPECT_EQ(weights[0][0][1].abs().sum().item<double>(), 0);
 }
 
+TEST(Page, Sparsemax) {
+  const at::Tensor scores = at::tensor({0.5, 0.3, -0.4}).view({1, 1, 1, 3});
+  const at::Tensor weights = attend::addressing::sparsemax(scores, {});  // 0.6, 0.4, 0
+
+  EXPECT_TRUE(at::allclose(weights.flatten(), at::tensor({0.6, 0.4, 0.0})));
+}
+
+TEST(Page, Entmax15) {
+  const at::Tensor scores = at::tensor({1.6, 1.2, -0.1}).view({1, 1, 1, 3});
+  const at::Tensor weights = attend::addressing::entmax15(scores, {});  // 0.64, 0.36, 0
+
+  EXPECT_TRUE(at::allclose(weights.flatten(), at::tensor({0.64, 0.36, 0.0})));
+}
+
+TEST(Page, Entmax) {
+  const at::Tensor scores = at::randn({2, 1, 3, 8});
+  const at::Tensor weights = attend::addressing::entmax(scores, {}, 1.25);
+
+  EXPECT_TRUE(at::allclose(weights.sum(-1), at::ones({2, 1, 3})));
+}
+
+TEST(Page, Uniform) {
+  const at::Tensor scores = at::zeros({1, 1, 2, 4});
+  const at::Tensor keep = at::arange(4) < at::tensor({4, 2}).view({1, 1, 2, 1});
+  const at::Tensor weights = attend::addressing::masked_uniform(scores, keep);  // four quarters; two halves
+
+  EXPECT_TRUE(weights.flatten().equal(at::tensor({0.25, 0.25, 0.25, 0.25, 0.5, 0.5, 0.0, 0.0}).to(at::kFloat)));
+}
+
+TEST(Page, HardMax) {
+  const at::Tensor scores = at::tensor({1.0, 3.0, 3.0}).view({1, 1, 1, 3});
+  const at::Tensor weights = attend::addressing::hard_max(scores, {});  // 0, 1, 0
+
+  EXPECT_TRUE(weights.flatten().to(at::kDouble).equal(at::tensor({0.0, 1.0, 0.0}, at::kDouble)));
+}
+
+TEST(Page, HardSample) {
+  const at::Tensor scores = at::randn({2, 1, 3, 8}).set_requires_grad(true);
+  const attend::addressing::HardSample drawn =
+      attend::addressing::hard_sample(scores, {}, {.seed = attend::addressing::draw_dropout_seed({})});
+
+  EXPECT_TRUE(drawn.weights.amax(-1).equal(at::ones({2, 1, 3})));
+  EXPECT_TRUE(drawn.log_probability.requires_grad());
+}
+
+TEST(Page, ScoreFunction) {
+  attend::addressing::Attention attention(
+      16, 16, attend::addressing::AttentionOptions{.normalizer = attend::addressing::Normalizer::hard_sample});
+  attend::addressing::ScoreFunctionLoss score_function(attend::addressing::ScoreFunctionOptions{.entropy = 0.01});
+  const at::Tensor query = at::randn({2, 3, 16}), memory = at::randn({2, 7, 16}), wanted = at::randn({2, 3, 16});
+  const attend::AttentionResult read = attention(query, memory, memory);
+  const at::Tensor reward = -(read.context - wanted).square().sum(-1);  // [B, Lq]
+  const auto [taught, entropy] = score_function(read.log_probability, read.entropy, reward, at::ones({2, 3}, at::kBool));
+  (-reward.mean() + taught + 0.01 * entropy).backward();
+
+  EXPECT_GT(attention->parameters()[0].grad().abs().sum().item<double>(), 0);
+}
+
 // Without its white space, so that lines may be broken differently.
 std::string letters(const std::string& text) {
   std::string kept;
@@ -189,7 +254,7 @@ TEST(Page, EachShowsCodeThatIsRunHere) {
     for (const std::string& block : blocks)
       EXPECT_NE(run.find(letters(block)), std::string::npos) << entry.path() << " shows code that differs from this file's:\n" << block;
   }
-  EXPECT_GE(pages, 13);
+  EXPECT_GE(pages, 20);
 }
 
 }  // namespace

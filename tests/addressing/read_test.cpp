@@ -6,7 +6,9 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
+#include "attend/addressing/normalizers/hard_sample.h"
 #include "attend/addressing/scores/dot.h"
 #include "attend/base/error.h"
 #include "tests/reference/tensors.h"
@@ -210,12 +212,70 @@ TEST(Read, RefusesOptionsOutOfRange) {
   const auto refuses = [](const std::string& message) { return ThrowsMessage<InvalidArgument>(StrEq("mine: " + message)); };
   EXPECT_THAT(reading({.dropout = 1.5}), refuses("expected dropout from 0 to 1, got 1.5"));
   EXPECT_THAT(reading({.dropout = read_nan}), refuses("expected dropout from 0 to 1, got nan"));
+  EXPECT_THAT(reading({.normalizer = Normalizer::entmax, .alpha = 1}),
+              refuses("expected alpha above 1, got 1; what alpha = 1 stands for is normalizer \"softmax\""));
+  EXPECT_THAT(reading({.expected = -0.5}), refuses("expected a probability from 0 to 1 in `expected`, got -0.5"));
   EXPECT_THAT(reading({.soft_cap = -1}), refuses("expected soft_cap ≥ 0, got -1"));
   EXPECT_THAT(reading({.soft_cap = HUGE_VAL}), refuses("expected soft_cap ≥ 0, got inf"));
   EXPECT_THAT(
       reading({.path = Path::fused}),
       ThrowsMessage<NotSupported>(StrEq("mine: path \"fused\" is impossible: no fused kernel of this mechanism exists in this version; "
                                         "use \"automatic\" or \"composed\"")));
+}
+
+TEST(Read, WeighsByTheNormaliserThatIsNamed) {
+  const auto weights = [](Normalizer normalizer, double alpha = 1.5) {
+    ReadOptions options{.normalizer = normalizer, .alpha = alpha, .generator = at::detail::createCPUGenerator(1)};
+    return GivenScores{{0.5, 0.3, -0.4}}.read_with({}, options);
+  };
+  expect_weights(weights(Normalizer::sparsemax), {0.6, 0.4, 0});
+  expect_weights(weights(Normalizer::entmax, 2), {0.6, 0.4, 0});
+  EXPECT_TRUE(at::allclose(weights(Normalizer::entmax15).weights, weights(Normalizer::entmax).weights, 1e-13, 1e-13));
+  expect_weights(weights(Normalizer::uniform), {1, 1, 1});
+  expect_weights(weights(Normalizer::hard_max), {1, 0, 0});
+  const AttentionResult drawn = weights(Normalizer::hard_sample);
+  EXPECT_EQ(drawn.weights.sum().item<double>(), 1);
+  EXPECT_EQ(drawn.weights.max().item<double>(), 1);
+}
+
+TEST(Read, AUniformReadAsksForNoScore) {
+  const Tensor query = at::zeros({1, 1, 2, 3}), key = at::zeros({1, 1, 4, 3});
+  const auto score = [](const Tensor&, const Tensor&) -> Tensor { throw std::runtime_error("was asked"); };
+  EXPECT_NO_THROW(read("mine", query, key, key, score, {}, {.normalizer = Normalizer::uniform}));
+  EXPECT_THROW(read("mine", query, key, key, score, {}, {}), std::runtime_error);
+}
+
+TEST(Read, ADrawTakesOneSeedBeforeThatOfDropoutAndTheModeTakesNone) {
+  const GivenScores given{{0.5, 0.3, -0.4}};
+  const auto state_after = [&](ReadOptions options) {
+    options.generator = at::detail::createCPUGenerator(3);
+    options.normalizer = Normalizer::hard_sample;
+    given.read_with({}, options);
+    return options.generator->get_state();
+  };
+  at::Generator generator = at::detail::createCPUGenerator(3);
+  EXPECT_TRUE(state_after({.draw = Draw::mode}).equal(generator.get_state()));
+  const std::int64_t seed = draw_dropout_seed(generator);
+  EXPECT_TRUE(state_after({}).equal(generator.get_state()));
+  draw_dropout_seed(generator);
+  EXPECT_TRUE(state_after({.dropout = 0.5}).equal(generator.get_state()));
+  const Tensor scores = reference::tensor_of(given.scores, {1, 1, 1, 3}, at::kDouble);
+  const AttentionResult result = given.read_with({}, {.normalizer = Normalizer::hard_sample, .generator = at::detail::createCPUGenerator(3)});
+  const HardSample wanted = hard_sample(scores, {}, {.seed = seed});
+  EXPECT_TRUE(result.weights.equal(wanted.weights));
+  EXPECT_TRUE(result.log_probability.equal(wanted.log_probability));
+  EXPECT_TRUE(result.entropy.equal(wanted.entropy));
+}
+
+TEST(Read, ARowThatIsNaNHasNoLogProbabilityAndOtherRowsKeepTheirs) {
+  Tensor query = at::ones({1, 1, 2, 2}, at::kDouble), key = at::ones({1, 1, 3, 2}, at::kDouble);
+  query[0][0][1][0] = read_nan;
+  const auto score = [](const Tensor& q, const Tensor& k) { return dot_score(q, k); };
+  const AttentionResult result = read("mine", query, key, key, score, {}, {.normalizer = Normalizer::hard_sample});
+  EXPECT_NEAR(result.log_probability[0][0][0].item<double>(), -std::log(3.0), 1e-12);
+  EXPECT_NEAR(result.entropy[0][0][0].item<double>(), std::log(3.0), 1e-12);
+  EXPECT_TRUE(std::isnan(result.log_probability[0][0][1].item<double>()));
+  EXPECT_TRUE(std::isnan(result.entropy[0][0][1].item<double>()));
 }
 
 TEST(Explain, SaysWhichPathRunsAndWhy) {

@@ -18,13 +18,13 @@ std::vector<Type> types_of(Fault fault) {
 }
 
 // Numbers of the rules that a copy with this fault breaks.
-std::set<int> broken_rules(Fault fault, addressing::Window window, std::string* details = nullptr) {
-  const Mechanism copy = faulty_mechanism(fault, window);
+std::set<int> broken_rules(Fault fault, const CopyForm& form, std::string* details = nullptr) {
+  const Mechanism copy = faulty_mechanism(fault, form);
   std::set<int> broken;
   for (const Type type : types_of(fault))
     for (const Rule& rule : rules()) {
       const Subject subject{&copy, Path::composed, type};
-      if (rule.check == nullptr) continue;
+      if (rule.check == nullptr || !rule.applies(subject)) continue;
       const Failures failures = check(rule, subject);
       if (failures.empty()) continue;
       broken.insert(rule.number);
@@ -34,9 +34,12 @@ std::set<int> broken_rules(Fault fault, addressing::Window window, std::string* 
 }
 
 TEST(Faults, TheSoundCopiesPass) {
-  for (const addressing::Window window : {addressing::Window::global, addressing::Window::local_m, addressing::Window::local_p}) {
+  using addressing::Normalizer, addressing::Window;
+  const CopyForm forms[] = {{}, {.window = Window::local_m}, {.window = Window::local_p}, {.normalizer = Normalizer::sparsemax},
+                            {.normalizer = Normalizer::hard_max}, {.normalizer = Normalizer::hard_sample}};
+  for (const CopyForm& form : forms) {
     std::string details;
-    EXPECT_TRUE(broken_rules(Fault::none, window, &details).empty()) << details;
+    EXPECT_TRUE(broken_rules(Fault::none, form, &details).empty()) << details;
   }
 }
 
@@ -44,7 +47,7 @@ TEST(Faults, EachIsNoticedAndEachRuleNoticesOne) {
   std::set<int> useful;
   std::size_t noticed = 0;
   for (const FaultName& fault : faults()) {
-    const std::set<int> broken = broken_rules(fault.fault, window_of(fault.fault));
+    const std::set<int> broken = broken_rules(fault.fault, form_of(fault.fault));
     EXPECT_FALSE(broken.empty()) << fault.name << " breaks no rule";
     noticed += !broken.empty();
     useful.insert(broken.begin(), broken.end());

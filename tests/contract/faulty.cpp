@@ -6,12 +6,16 @@
 
 #include "attend/base/error.h"
 #include "attend/core/shapes.h"
+#include "tests/contract/problem.h"
+#include "tests/reference/normalizers.h"
 
 namespace attend::contract {
 
 using addressing::Window;
 
 namespace {
+
+using addressing::Normalizer;
 
 constexpr auto copy_name = "attend::contract::dot_product";
 constexpr double copy_half_width = 2;
@@ -43,8 +47,8 @@ const Numbers centre_energy = {1.3, -0.8};
 // The copy: one call of the mechanism with one fault.
 class FaultyCall {
  public:
-  FaultyCall(Fault fault, Window window, const Setup& setup, const Call& call)
-      : fault_(fault), window_(window), setup_(setup), call_(call) {}
+  FaultyCall(Fault fault, const CopyForm& form, const Setup& setup, const Call& call)
+      : fault_(fault), window_(form.window), normalizer_(form.normalizer), setup_(setup), call_(call) {}
   AttentionResult run();
 
  private:
@@ -59,19 +63,24 @@ class FaultyCall {
   void clean();
   Tensor seen(const Tensor& bad) const;
   Tensor scores() const;
-  Tensor weights(Tensor scores) const;
+  Tensor weights(Tensor scores);
+  Tensor sparse(const Tensor& scores) const;
+  Tensor best(const Tensor& scores) const;
+  Tensor drawn(const Tensor& scores);
   Tensor multipliers(const Tensor& weights) const;
   Tensor rounded(const Tensor& tensor) const;
   Tensor per_query_head(const Tensor& tensor) const;
 
   Fault fault_;
   Window window_;
+  Normalizer normalizer_;
   const Setup& setup_;
   Call call_;
   Tensor query_, key_, value_;
   Tensor keep_, bias_;  // [B, H, Lq, Lk]
   Tensor factors_;      // likewise, of a window
   Tensor bad_weights_, bad_context_;
+  Tensor log_probability_, entropy_;  // [B, H, Lq], of a draw
 };
 
 void FaultyCall::check_sizes() const {
@@ -203,13 +212,58 @@ Tensor FaultyCall::scores() const {
   return rounded(capped(rounded(products * scale)) + bias_);
 }
 
-Tensor FaultyCall::weights(Tensor scores) const {
+// Scores are minus infinity where they are hidden, in all three.
+Tensor FaultyCall::sparse(const Tensor& scores) const {
+  if (scores.numel() == 0) return scores;
+  const Tensor z = scores - scores.amax(-1, true).detach(), sorted = std::get<0>(z.sort(-1, true));
+  const Tensor rank = at::arange(1, z.size(-1) + 1, z.options().requires_grad(false));
+  Tensor inside = 1 + rank * sorted > sorted.cumsum(-1);
+  const Tensor size = inside.sum(-1, true) + (has(Fault::sparsemax_threshold) ? 1 : 0);
+  const Tensor tau = (sorted.masked_fill(inside.logical_not(), 0).sum(-1, true) - 1) / size;
+  return (z - tau).clamp_min(0);
+}
+
+Tensor FaultyCall::best(const Tensor& scores) const {
+  if (scores.numel() == 0) return scores.detach();
+  const Tensor plain = has(Fault::hard_tie_highest) ? scores.detach().flip(-1) : scores.detach();
+  const Tensor one_hot = at::zeros_like(plain).scatter_(-1, plain.argmax(-1, true), 1);
+  return has(Fault::hard_tie_highest) ? one_hot.flip(-1) : one_hot;
+}
+
+Tensor FaultyCall::drawn(const Tensor& scores) {
+  const auto seed = static_cast<std::uint64_t>(addressing::draw_dropout_seed(call_.generator ? *call_.generator : make_generator(generator_seed)));
+  const Tensor log_p = scores.log_softmax(-1), key = at::zeros({scores.size(0), scores.size(1), scores.size(2), 1}, at::kLong);
+  if (scores.numel() == 0) return scores.detach();
+  for (std::int64_t b = 0; b < scores.size(0); ++b)
+    for (std::int64_t h = 0; h < scores.size(1); ++h)
+      for (std::int64_t i = 0; i < scores.size(2); ++i) {
+        std::int64_t row = call_.origin.query + i;
+        if (has(Fault::sample_by_padding)) row += (b * scores.size(1) + h) * scores.size(2);
+        const Tensor shown = scores[b][h][i].detach();
+        const Tensor flat = has(Fault::sample_without_weights) ? shown.masked_fill(shown != minus_infinity, 0) : shown;
+        const double share = reference::row_draw(seed, call_.origin.batch + b, call_.origin.head + h, row).share;
+        key[b][h][i][0] = static_cast<std::int64_t>(reference::drawn_place(reference::numbers(flat), share));
+      }
+  const Tensor hidden = keep_.logical_not(), empty = hidden.all(-1);
+  log_probability_ = log_p.gather(-1, key).squeeze(-1).masked_fill(empty, 0);
+  entropy_ = -(log_p.exp() * log_p.masked_fill(hidden, 0)).sum(-1).masked_fill(empty, 0);
+  const Tensor one_hot = at::zeros_like(log_p.detach()).scatter_(-1, key, 1), p = log_p.exp();
+  return has(Fault::sample_straight_through) ? one_hot + (p - p.detach()) : one_hot;
+}
+
+Tensor FaultyCall::weights(Tensor scores) {
   const Tensor hidden = keep_.logical_not(), empty = hidden.all(-1, true);
   if (has(Fault::large_negative_mask)) return scores.masked_fill(hidden, -1e9).softmax(-1);
   if (has(Fault::empty_row_nan)) return scores.masked_fill(hidden, minus_infinity).softmax(-1);
   scores = scores.masked_fill(hidden, minus_infinity).masked_fill(empty, 0);
   Tensor result;
-  if (has(Fault::first_order_only)) {
+  if (normalizer_ == Normalizer::sparsemax) {
+    result = sparse(scores);
+  } else if (normalizer_ == Normalizer::hard_max) {
+    result = best(scores);
+  } else if (normalizer_ == Normalizer::hard_sample) {
+    result = drawn(scores);
+  } else if (has(Fault::first_order_only)) {
     result = FirstOrderSoftmax::apply(scores);
   } else if (has(Fault::no_maximum_subtracted)) {
     result = scores.exp() / scores.exp().sum(-1, true);
@@ -251,7 +305,9 @@ AttentionResult FaultyCall::run() {
   if (has(Fault::weights_change_context) && call_.return_weights) context = context.to(at::kBFloat16).to(context.scalar_type());
   if (has(Fault::heads_inside)) context = context.transpose(1, 2);
   const at::ScalarType type = call_.query.scalar_type();
-  return {context.to(type), call_.return_weights ? weights.masked_fill(bad_weights_, nan_number).to(type) : Tensor()};
+  const auto typed = [type](const Tensor& tensor) { return tensor.defined() ? tensor.to(type) : tensor; };
+  return {context.to(type), call_.return_weights ? weights.masked_fill(bad_weights_, nan_number).to(type) : Tensor(), typed(log_probability_),
+          typed(entropy_)};
 }
 
 }  // namespace
@@ -300,35 +356,75 @@ const std::vector<FaultName>& faults() {
       ATTEND_FAULT(window_renormalised),
       ATTEND_FAULT(window_padded_length),
       ATTEND_FAULT(window_centre_fixed),
+      ATTEND_FAULT(sparsemax_threshold),
+      ATTEND_FAULT(hard_tie_highest),
+      ATTEND_FAULT(sample_by_padding),
+      ATTEND_FAULT(sample_without_weights),
+      ATTEND_FAULT(sample_straight_through),
   };
 #undef ATTEND_FAULT
   return table;
 }
 
-Window window_of(Fault fault) {
-  if (fault == Fault::window_off_by_one || fault == Fault::window_start_forgotten) return Window::local_m;
-  return fault > Fault::window_start_forgotten ? Window::local_p : Window::global;
+CopyForm form_of(Fault fault) {
+  switch (fault) {
+    case Fault::window_off_by_one:
+    case Fault::window_start_forgotten: return {.window = Window::local_m};
+    case Fault::window_not_cut:
+    case Fault::window_renormalised:
+    case Fault::window_padded_length:
+    case Fault::window_centre_fixed: return {.window = Window::local_p};
+    case Fault::sparsemax_threshold: return {.normalizer = Normalizer::sparsemax};
+    case Fault::hard_tie_highest: return {.normalizer = Normalizer::hard_max};
+    case Fault::sample_by_padding:
+    case Fault::sample_without_weights:
+    case Fault::sample_straight_through: return {.normalizer = Normalizer::hard_sample};
+    default: return {};
+  }
 }
 
-Mechanism faulty_mechanism(Fault fault, Window window) {
-  const auto make = [fault, window](const Setup& setup) -> Instance {
-    const double scale = setup.scale.value_or(1 / std::sqrt(static_cast<double>(setup.Dq)));
-    return {.run = [fault, window, setup](const Call& call) { return FaultyCall(fault, window, setup, call).run(); },
-            .score = [setup, scale](const std::vector<Numbers>&) { return reference::dot(setup.Dq, scale); },
-            .window = [setup, window](const std::vector<Numbers>&) {
-              if (window == Window::global) return reference::LocalWindow();
-              if (window == Window::local_m) return reference::local_m(copy_half_width, 1);
-              return reference::local_p(centre_projection(setup.Dq), centre_energy, copy_half_width, false);
-            }};
+namespace {
+
+reference::RowNormalizer row_of(Normalizer normalizer) {
+  if (normalizer == Normalizer::softmax) return {};
+  return [normalizer](const Numbers& scores, std::int64_t b, std::int64_t h, std::int64_t i) {
+    if (normalizer == Normalizer::sparsemax) return reference::entmax_row(scores, 2);
+    if (normalizer == Normalizer::hard_max) return reference::hard_max_row(scores);
+    return reference::hard_sample_row(scores, drawn_seed(), b, h, i);
   };
-  const bool windowed = window != Window::global, predicts = window == Window::local_p;
+}
+
+reference::LocalWindow window_of(Window window, std::int64_t query_width) {
+  if (window == Window::global) return {};
+  if (window == Window::local_m) return reference::local_m(copy_half_width, 1);
+  return reference::local_p(centre_projection(query_width), centre_energy, copy_half_width, false);
+}
+
+}  // namespace
+
+Mechanism faulty_mechanism(Fault fault, const CopyForm& form) {
+  const auto make = [fault, form](const Setup& setup) -> Instance {
+    const double scale = setup.scale.value_or(1 / std::sqrt(static_cast<double>(setup.Dq)));
+    return {.run = [fault, form, setup](const Call& call) { return FaultyCall(fault, form, setup, call).run(); },
+            .score = [setup, scale](const std::vector<Numbers>&) { return reference::dot(setup.Dq, scale); },
+            .window = [setup, form](const std::vector<Numbers>&) { return window_of(form.window, setup.Dq); },
+            .normalize = row_of(form.normalizer),
+            .seeds = form.normalizer == Normalizer::hard_sample ? 1 : 0};
+  };
+  const bool windowed = form.window != Window::global, predicts = form.window == Window::local_p;
+  const bool hard_max = form.normalizer == Normalizer::hard_max;
   const Mechanism::Features has{.grouped_heads = true,
+                                .soft_cap = !hard_max,
                                 .scale = true,
                                 .window = windowed,
                                 .places = windowed,
                                 .length = predicts,
-                                .whole_rows = !predicts};
-  return {"copy:" + std::string(attend::name_of(window)), copy_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", has, make};
+                                .whole_rows = !predicts,
+                                .dense = form.normalizer == Normalizer::softmax,
+                                .hard_max = hard_max,
+                                .hard_sample = form.normalizer == Normalizer::hard_sample};
+  const std::string name = format("copy:{}:{}", attend::name_of(form.window), attend::name_of(form.normalizer));
+  return {name, copy_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", has, make};
 }
 
 }  // namespace attend::contract

@@ -51,6 +51,12 @@ enum class Fault {
   window_renormalised,    // local-p: weights sum to 1 again
   window_padded_length,   // local-p: S is Lk, padding included
   window_centre_fixed,    // local-p: no gradient flows through the centre
+  // of copies with other normalisers
+  sparsemax_threshold,  // τ by one key too many
+  hard_tie_highest,     // the last of those that tie
+  sample_by_padding,    // rows are numbered through, so that padding moves the draws
+  sample_without_weights,  // every visible key alike
+  sample_straight_through,  // the gradient of softmax flows through the draw
 };
 
 struct FaultName {
@@ -59,9 +65,13 @@ struct FaultName {
 };
 const std::vector<FaultName>& faults();  // all but none
 
-// The window that the copy with this fault has.
-addressing::Window window_of(Fault fault);
-
-Mechanism faulty_mechanism(Fault fault, addressing::Window window);
+// What the copy is made with.
+struct CopyForm {
+  addressing::Window window = addressing::Window::global;
+  addressing::Normalizer normalizer = addressing::Normalizer::softmax;
+};
+// The copy that a fault is planted in.
+CopyForm form_of(Fault fault);
+Mechanism faulty_mechanism(Fault fault, const CopyForm& form);
 
 }  // namespace attend::contract

@@ -93,6 +93,7 @@ void check_cache(Failures& failures, const Subject& subject) {
     part.value = whole.value.narrow(2, 0, seen);
     part.sizes.Lq = count, part.sizes.Lk = seen;
     part.first_query = first;
+    part.origin.query = first;
     const AttentionResult result = run(subject, part);
     const reference::Tolerance near = tolerance_between(subject, sizes.Lk);
     note(failures, what, difference("context", result.context, all.context.narrow(2, first, count), near));
@@ -253,7 +254,7 @@ Failures masked_is_unseen(const Subject& subject) {
     const std::string name = std::isnan(poison) ? "NaN" : poison > 0 ? "infinity" : "minus infinity";
     const auto poisoned = [&](const std::string& what, std::vector<MaskPart> mask, std::int64_t query, std::int64_t key,
                               std::int64_t value) {
-      Problem problem = make_problem(subject, sizes, std::move(mask));
+      Problem problem = make_smooth_problem(subject, sizes, std::move(mask), 1.5);
       if (query >= 0) put(problem.query, 1, query, poison);
       if (key >= 0) put(problem.key, 1, key, poison);
       if (value >= 0) put(problem.value, 1, value, poison);
@@ -271,8 +272,8 @@ Failures masked_is_unseen(const Subject& subject) {
   }
   MaskPart bad_bias = bias(sizes);
   bad_bias.numbers[5] = nan, bad_bias.numbers[18] = infinity;
-  check_poisoned(failures, "a bias that isn't finite", subject, make_problem(subject, sizes, {bad_bias}));
-  check_poisoned(failures, "the same, partly hidden", subject, make_problem(subject, sizes, {bad_bias, causal()}));
+  check_poisoned(failures, "a bias that isn't finite", subject, make_smooth_problem(subject, sizes, {bad_bias}, 1.5));
+  check_poisoned(failures, "the same, partly hidden", subject, make_smooth_problem(subject, sizes, {bad_bias, causal()}, 1.5));
   check_poisoned_self_attention(failures, subject);
   check_long_rows(failures, subject);
   return failures;
@@ -310,6 +311,7 @@ Failures padding_invariance(const Subject& subject) {
     wide.value = padded(plain.value, before, after, 53);
     wide.mask = {std::move(mask)};
     wide.sizes.Lq += before + after, wide.sizes.Lk += before + after;
+    wide.origin.query = -before;
     const AttentionResult result = run(subject, wide);
     note(failures, what, difference("context", result.context.narrow(2, before, sizes.Lq), alone.context, near));
     const Tensor rows = result.weights.narrow(2, before, sizes.Lq);
@@ -327,6 +329,7 @@ Failures padding_invariance(const Subject& subject) {
     Problem one = plain;
     one.query = plain.query.narrow(0, b, 1), one.key = plain.key.narrow(0, b, 1), one.value = plain.value.narrow(0, b, 1);
     one.sizes.B = 1;
+    one.origin.batch = b;
     const AttentionResult result = run(subject, one);
     note(failures, "batch of one", difference("context", result.context, alone.context.narrow(0, b, 1), near));
     note(failures, "batch of one", difference("weights", result.weights, alone.weights.narrow(0, b, 1), near));

@@ -3,21 +3,26 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include <cmath>
+#include <functional>
 
 #include "attend/addressing/additive.h"
 #include "attend/addressing/attention.h"
 #include "attend/addressing/dot_product.h"
 #include "attend/addressing/scores/cosine.h"
+#include "attend/addressing/scores/dot.h"
 #include "attend/addressing/scores/general.h"
 #include "attend/addressing/scores/location.h"
+#include "tests/contract/problem.h"
+#include "tests/reference/normalizers.h"
 
 namespace attend::contract {
 namespace {
 
-using addressing::Score, addressing::Window;
+using addressing::Normalizer, addressing::Score, addressing::Window;
 
 constexpr auto general_name = "attend::addressing::read(general)", cosine_name = "attend::addressing::read(cosine)",
-               location_name = "attend::addressing::read(location)";
+               location_name = "attend::addressing::read(location)", normalizer_name = "attend::addressing::read(normalizer)";
+constexpr double contract_alpha = 1.25;
 constexpr std::int64_t hidden_width = 4;  // of the module's additive score
 constexpr std::int64_t positions = 260;   // of the location score: as many keys as the longest problem has
 constexpr double cosine_scale = 6;
@@ -194,6 +199,43 @@ Mechanism module_line(const std::string& name, const ModuleForm& form) {
           make_module(form)};
 }
 
+// The scores of scaled dot products by another normaliser than softmax. What a call without a generator draws is always the same.
+Mechanism normalizer_line(Normalizer normalizer, const reference::RowNormalizer& row, Mechanism::Features has) {
+  const auto make = [normalizer, row](const Setup& setup) -> Instance {
+    const auto run = [setup, normalizer](const Call& call) {
+      addressing::ReadOptions options = read_options(setup, call);
+      options.normalizer = normalizer;
+      options.alpha = contract_alpha;
+      if (!options.generator) options.generator = at::detail::createCPUGenerator(generator_seed);
+      const double scale = 1 / std::sqrt(static_cast<double>(setup.Dq));
+      const auto score = [scale](const Tensor& query, const Tensor& key) { return addressing::dot_score(query, key, scale, normalizer_name); };
+      return addressing::read(normalizer_name, call.query, call.key, call.value, score, call.mask, options);
+    };
+    const auto reference_score = [setup, normalizer](const std::vector<Numbers>&) {
+      if (normalizer == Normalizer::uniform) return reference::PairScore([](const double*, const double*) { return 0.0; });
+      return reference::dot(setup.Dq, 1 / std::sqrt(static_cast<double>(setup.Dq)));
+    };
+    Instance instance{run, {}, reference_score};
+    instance.normalize = row;
+    instance.seeds = normalizer == Normalizer::hard_sample ? 1 : 0;
+    return instance;
+  };
+  has.grouped_heads = true;
+  return {std::string(attend::name_of(normalizer)), normalizer_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", has, make};
+}
+
+reference::RowNormalizer anywhere(std::function<Numbers(const Numbers&)> row) {
+  return [row = std::move(row)](const Numbers& scores, std::int64_t, std::int64_t, std::int64_t) { return row(scores); };
+}
+
+reference::RowNormalizer entmax_rows(double alpha) {
+  return anywhere([alpha](const Numbers& scores) { return reference::entmax_row(scores, alpha); });
+}
+
+Numbers drawn_row(const Numbers& scores, std::int64_t b, std::int64_t h, std::int64_t i) {
+  return reference::hard_sample_row(scores, drawn_seed(), b, h, i);
+}
+
 }  // namespace
 
 const std::vector<Mechanism>& mechanisms() {
@@ -225,6 +267,13 @@ const std::vector<Mechanism>& mechanisms() {
       module_line("attention:local-p", {Score::general, true, Window::local_p}),
       // the centre is known to S·u, and how two keys' factors compare to 2W/σ² times that: too much at Lk = 257 for a width of 2
       module_line("attention:local-p-renormalised", {Score::additive, true, Window::local_p, 4, true}),
+      normalizer_line(Normalizer::sparsemax, entmax_rows(2), {.dense = false}),
+      normalizer_line(Normalizer::entmax15, entmax_rows(1.5), {.dense = false}),
+      normalizer_line(Normalizer::entmax, entmax_rows(contract_alpha), {.dense = false}),
+      normalizer_line(Normalizer::uniform, anywhere(reference::uniform_row), {.different_widths = true}),
+      // a soft cap rounds large scores to one number, and which of them ties differs from type to type
+      normalizer_line(Normalizer::hard_max, anywhere(reference::hard_max_row), {.soft_cap = false, .dense = false, .hard_max = true}),
+      normalizer_line(Normalizer::hard_sample, drawn_row, {.dense = false, .hard_sample = true}),
   };
   return table;
 }

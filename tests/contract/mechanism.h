@@ -47,6 +47,8 @@ struct Instance {
   // Where there is more than a score of pairs: a score of places instead, a window around it.
   std::function<reference::PlaceScore(const std::vector<Numbers>&)> place_score = {};
   std::function<reference::LocalWindow(const std::vector<Numbers>&)> window = {};
+  reference::RowNormalizer normalize = {};              // of the reference; softmax where empty
+  int seeds = 0;                                        // that a call draws before the one of dropout
 };
 
 struct Mechanism {
@@ -60,6 +62,8 @@ struct Mechanism {
     bool places = false;      // the place of a key counts, so that padding on the left shifts what is read
     bool length = false;      // the true length of a row counts, which lengths give and other masks don't
     bool whole_rows = true;   // a row of weights sums to 1, or to 0
+    bool dense = true;    // every visible key has weight
+    bool hard_max = false, hard_sample = false;
   } has;
   std::function<Instance(const Setup&)> make;
 };

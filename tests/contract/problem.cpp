@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 namespace attend::contract {
 namespace {
@@ -80,6 +81,40 @@ Problem make_problem(const Subject& subject, const Sizes& wanted_sizes, std::vec
           random({sizes.B, sizes.Hkv, sizes.Lk, sizes.Dv}, 3), std::move(mask), 0};
 }
 
+namespace {
+
+std::vector<bool> support(const Subject& subject, const Problem& problem) {
+  std::vector<bool> weighs;
+  for (const double weight : wanted(subject, problem).weights) weighs.push_back(weight != 0);
+  return weighs;
+}
+
+bool is_smooth(const Subject& subject, Problem problem) {
+  constexpr double farthest = 8e-3;
+  const std::vector<bool> here = support(subject, problem);
+  for (Tensor* input : {&problem.query, &problem.key}) {
+    const Tensor start = *input;
+    for (std::int64_t e = 0; e < start.numel(); ++e)
+      for (const double offset : {farthest, -farthest}) {
+        *input = start.to(at::kDouble).clone();
+        input->view(-1)[e] += offset;
+        if (support(subject, problem) != here) return false;
+      }
+    *input = start;
+  }
+  return true;
+}
+
+}  // namespace
+
+Problem make_smooth_problem(const Subject& subject, const Sizes& sizes, std::vector<MaskPart> mask, double spread) {
+  for (std::uint64_t seed = 1; seed < 100; ++seed) {
+    Problem problem = make_problem(subject, sizes, mask, seed, spread);
+    if (subject.mechanism->has.dense || is_smooth(subject, problem)) return problem;
+  }
+  throw std::logic_error("no seed below 100 gives a smooth problem");
+}
+
 MaskPart keep(const Sizes& sizes, Full full, std::uint64_t seed) {
   return random_part(MaskPart::Kind::keep, mask_shape(sizes, full), seed, 0.6);
 }
@@ -136,6 +171,7 @@ Call call_of(Type type, const Problem& problem, const Settings& settings, bool r
   Call call{.query = problem.query, .key = problem.key, .value = problem.value, .mask = to_mask(problem.mask, type)};
   call.return_weights = return_weights;
   call.first_query = problem.first_query;
+  call.origin = problem.origin;
   if (settings.dropout > 0) call.generator = make_generator(generator_seed);
   return call;
 }
@@ -156,7 +192,8 @@ reference::Outcome wanted_at(const Instance& instance, const Problem& problem, c
                                .first_query = problem.first_query,
                                .soft_cap = settings.soft_cap,
                                .dropout = settings.dropout,
-                               .seed = drawn_seed()});
+                               .seed = drawn_seed(instance.seeds),
+                               .normalize = instance.normalize});
 }
 
 }  // namespace
@@ -165,9 +202,10 @@ AttentionResult run(const Subject& subject, const Problem& problem, const Settin
   return make(subject, problem.sizes, settings).run(call_of(subject.type, problem, settings, return_weights));
 }
 
-std::uint64_t drawn_seed() {
-  static const auto seed = static_cast<std::uint64_t>(addressing::draw_dropout_seed(make_generator(generator_seed)));
-  return seed;
+std::uint64_t drawn_seed(int skipped) {
+  const at::Generator generator = make_generator(generator_seed);
+  for (int i = 0; i < skipped; ++i) addressing::draw_dropout_seed(generator);
+  return static_cast<std::uint64_t>(addressing::draw_dropout_seed(generator));
 }
 
 reference::Outcome wanted(const Subject& subject, const Problem& problem, const Settings& settings) {
@@ -222,7 +260,8 @@ AttentionResult run_at(const Differentiable& at, const Settings& settings) {
 }
 
 std::vector<Tensor> gradients(const Tensor& of, const std::vector<Tensor>& inputs, bool create_graph) {
-  std::vector<Tensor> result = torch::autograd::grad({of}, inputs, {}, create_graph, create_graph, /*allow_unused=*/true);
+  std::vector<Tensor> result(inputs.size());
+  if (of.requires_grad()) result = torch::autograd::grad({of}, inputs, {}, create_graph, create_graph, /*allow_unused=*/true);
   for (std::size_t i = 0; i < result.size(); ++i)
     if (!result[i].defined()) result[i] = at::zeros_like(inputs[i]);
   return result;

@@ -36,6 +36,7 @@ struct Problem {
   Tensor query, key, value;  // [B, Hq, Lq, Dq], [B, Hkv, Lk, Dk], [B, Hkv, Lk, Dv], already rounded to the type
   std::vector<MaskPart> mask;
   std::int64_t first_query = 0;
+  addressing::DropoutOrigin origin = {};  // where it begins in a larger one
 };
 
 // The sizes as far as the mechanism has them: one head, heads that are not grouped, one width for queries and keys.
@@ -43,6 +44,9 @@ Sizes fit(const Subject& subject, Sizes sizes);
 // Numbers from N(0, spread²), so that softmax is peaky.
 Problem make_problem(const Subject& subject, const Sizes& sizes, std::vector<MaskPart> mask = {}, std::uint64_t seed = 1,
                      double spread = 1.5);
+// The same, of the first seed at which no number, moved as far as difference quotients move it, changes which keys have weight: there, weights that
+// may be 0 have no derivative.
+Problem make_smooth_problem(const Subject& subject, const Sizes& sizes, std::vector<MaskPart> mask, double spread);
 at::Generator make_generator(std::uint64_t seed);
 
 // Parts of masks. `full` says which of [B, H, Lq, Lk] are full; the others are 1.
@@ -66,7 +70,8 @@ AttentionResult run(const Subject& subject, const Problem& problem, const Settin
 
 // Seed of the generator that calls with dropout get, and what the library draws from it.
 inline constexpr std::uint64_t generator_seed = 99;
-std::uint64_t drawn_seed();
+// The first, or the one after `skipped` others.
+std::uint64_t drawn_seed(int skipped = 0);
 
 reference::Outcome wanted(const Subject& subject, const Problem& problem, const Settings& settings = {});
 
@@ -90,6 +95,7 @@ Differentiable differentiable(const Subject& subject, const Problem& problem, co
 Tensor loss_of(const AttentionResult& result);
 // Dropout begins from the same state of the generator in each call.
 AttentionResult run_at(const Differentiable& at, const Settings& settings = {});
+// 0 where nothing flows to an input.
 std::vector<Tensor> gradients(const Tensor& of, const std::vector<Tensor>& inputs, bool create_graph = false);
 // The same loss of the reference, differentiated by five-point difference quotients.
 std::vector<Numbers> reference_gradients(const Differentiable& at, const Settings& settings = {});

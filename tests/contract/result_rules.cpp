@@ -78,6 +78,7 @@ Failures weights_on_request(const Subject& subject) {
   rows.query = rows.query.narrow(2, 1, 2);
   rows.sizes.Lq = 2;
   rows.first_query = 1;
+  rows.origin.query = 1;
   note(failures, "two query rows",
        difference("weights", run(subject, rows).weights, all.narrow(2, 1, 2), tolerance_between(subject, sizes.Lk)));
 
@@ -115,6 +116,7 @@ Failures heads(const Subject& subject) {
     Problem one = problem;
     one.query = problem.query.narrow(1, h, 1), one.key = problem.key.narrow(1, memory, 1), one.value = problem.value.narrow(1, memory, 1);
     one.sizes.Hq = one.sizes.Hkv = 1;
+    one.origin.head = h;
     const Tensor own_bias = reference::tensor_of(problem.mask[0].numbers, problem.mask[0].shape, scalar_type(subject.type)).narrow(1, h, 1);
     one.mask = {{.kind = MaskPart::Kind::bias, .shape = own_bias.sizes().vec(), .numbers = reference::numbers(own_bias)}};
     note(failures, "head " + std::to_string(h) + " alone",

@@ -6,6 +6,8 @@ namespace attend::contract {
 namespace {
 
 bool always(const Subject&) { return true; }
+bool has_hard_max(const Subject& subject) { return subject.mechanism->has.hard_max; }
+bool has_hard_sample(const Subject& subject) { return subject.mechanism->has.hard_sample; }
 bool has_heads(const Subject& subject) { return subject.mechanism->has.several_heads; }
 bool has_window(const Subject& subject) { return subject.mechanism->has.window; }
 
@@ -29,8 +31,8 @@ const std::vector<Rule>& rules() {
       {14, "accuracy for any number of keys", always, accuracy},
       {15, "run to run and thread to thread", always, repeatability},
       {16, "counter-based dropout", always, counted_dropout},
-      {17, "hard arg max", nullptr, nullptr},
-      {18, "hard sampling", nullptr, nullptr},
+      {17, "hard arg max", has_hard_max, hard_arg_max},
+      {18, "hard sampling", has_hard_sample, hard_sampling},
       {19, "bad input and empty input", always, bad_input},
       {20, "memory layout doesn't matter", always, memory_layout},
       {21, "shapes of results", always, result_shapes},

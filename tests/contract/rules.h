@@ -23,6 +23,8 @@ Failures derivatives(const Subject& subject);         // 13
 Failures accuracy(const Subject& subject);            // 14
 Failures repeatability(const Subject& subject);       // 15
 Failures counted_dropout(const Subject& subject);     // 16
+Failures hard_arg_max(const Subject& subject);        // 17
+Failures hard_sampling(const Subject& subject);       // 18
 Failures bad_input(const Subject& subject);           // 19
 Failures memory_layout(const Subject& subject);       // 20
 Failures result_shapes(const Subject& subject);       // 21

@@ -19,5 +19,14 @@ TEST(AttentionResult, HasNoWeightsUnlessTheyAreFilledIn) {
   EXPECT_FALSE(result.weights.defined());
 }
 
+TEST(AttentionResult, BindsAsContextAndWeights) {
+  const AttentionResult result{at::zeros({1}), at::ones({2})};
+  const auto [context, weights] = result;
+  EXPECT_TRUE(context.is_same(result.context));
+  EXPECT_TRUE(weights.is_same(result.weights));
+  EXPECT_FALSE(result.log_probability.defined());
+  EXPECT_FALSE(result.entropy.defined());
+}
+
 }  // namespace
 }  // namespace attend

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <map>
 
 #include "attend/base/error.h"
 #include "attend/core/recording.h"
@@ -363,6 +364,204 @@ TEST(Luong, LearnsToCopyAndToReverse) {
     const Pairs fresh = random_pairs(64, reversed);
     EXPECT_LT(loss_of(model, batch_of(fresh.source), batch_of(fresh.target)), 0.25) << (reversed ? "reversing" : "copying");
   }
+}
+
+// --- hard attention ----------------------------------------------------------------------------------------------------------------------
+
+LuongOptions hard_luong(bool input_feeding) {
+  LuongOptions options = small;
+  options.cell = layers::Cell::gru;
+  options.input_feeding = input_feeding;
+  options.attention.normalizer = addressing::Normalizer::hard_sample;
+  options.hard.entropy = 0.5;
+  return options;
+}
+
+TEST(Luong, TakesEveryNormaliser) {
+  for (const EnumName<addressing::Normalizer>& entry : EnumNames<addressing::Normalizer>::values)
+    for (const bool input_feeding : {false, true}) {
+      LuongOptions options = small;
+      options.attention.normalizer = entry.value;
+      options.input_feeding = input_feeding;
+      const std::shared_ptr<Luong> model = make_luong(options);
+      const TokenBatch source = batch_of(sources), target = batch_of(targets);
+      const torch::NoGradGuard no_gradient;
+      const ModelOutput output = model->forward(source, target);
+      ASSERT_EQ(output.losses.size(), 1u) << "in evaluation the cross-entropy alone";
+      const Tensor wanted = output.output.log_softmax(-1);
+      DecoderState state = model->encode(source);
+      for (std::int64_t t = 0; t < wanted.size(1); ++t)
+        EXPECT_TRUE(at::allclose(model->step(target.tokens.select(1, t), state), wanted.select(1, t), 1e-12, 1e-12)) << entry.name << ", step " << t;
+    }
+}
+
+TEST(Luong, HardAttentionReadsOnePlaceAndInEvaluationTheMostProbable) {
+  const std::shared_ptr<Luong> model = make_luong(hard_luong(false));
+  LuongOptions best = small;
+  best.cell = layers::Cell::gru;
+  best.attention.normalizer = addressing::Normalizer::hard_max;
+  const std::shared_ptr<Luong> same = make_luong(best);
+  {
+    const torch::NoGradGuard no_gradient;
+    for (std::size_t i = 0; i < model->parameters().size(); ++i) same->parameters()[i].copy_(model->parameters()[i]);
+  }
+  const TokenBatch source = batch_of(sources), target = batch_of(targets);
+  EXPECT_TRUE(model->forward(source, target).output.equal(same->forward(source, target).output));
+  model->train();
+  Recording recording(*model);
+  at::manual_seed(3);
+  const Tensor drawn = model->forward(source, target).output;
+  const Tensor weights = recording.take()[0].tensor;
+  EXPECT_TRUE(weights.amax(-1).equal(at::ones({3, 1, 4}, at::kDouble)));
+  EXPECT_TRUE(weights.sum(-1).equal(at::ones({3, 1, 4}, at::kDouble)));
+  EXPECT_EQ(weights[1].slice(-1, 2).abs().max().item<double>(), 0) << "padding is drawn";
+  at::manual_seed(3);
+  EXPECT_TRUE(drawn.equal(model->forward(source, target).output)) << "the same seed draws the same";
+}
+
+TEST(Luong, ADrawIsPaidByWhatItActsOn) {
+  const TokenBatch source = batch_of(sources), target = batch_of(targets);
+  for (const bool input_feeding : {false, true}) {
+    const LuongOptions options = hard_luong(input_feeding);
+    const std::shared_ptr<Luong> model = make_luong(options);
+    model->train();
+    double baseline = 0;
+    for (int call = 0; call < 3; ++call) {
+      Recording recording(*model);
+      const ModelOutput output = model->forward(source, target);
+      std::vector<Tensor> steps;
+      for (const Recording::Item& item : recording.take()) steps.push_back(item.tensor);
+      const Tensor read = at::cat(steps, 2).argmax(-1);  // [B, 1, Lt]
+      ASSERT_EQ(output.losses.size(), 3u);
+      EXPECT_EQ(output.losses[1].name, "score_function");
+      EXPECT_EQ(output.losses[1].weight, 1.0);
+      EXPECT_EQ(output.losses[2].name, "entropy");
+      EXPECT_EQ(output.losses[2].weight, 0.5);
+      // what was drawn, token by token: its probability comes from the same model with a soft read of h_t where nothing is fed back
+      const Tensor log_p = output.output.log_softmax(-1);
+      double mean = 0, tokens = 0;
+      std::vector<std::vector<double>> rewards;
+      for (std::size_t row = 0; row < targets.size(); ++row) {
+        const std::size_t count = targets[row].size() - 1;
+        std::vector<double> reward(count, 0);
+        for (std::size_t t = count; t-- > 0;) {
+          reward[t] = log_p[static_cast<std::int64_t>(row)][static_cast<std::int64_t>(t)][targets[row][t + 1]].item<double>();
+          if (input_feeding && t + 1 < count) reward[t] += reward[t + 1];
+        }
+        for (const double r : reward) mean += r;
+        tokens += static_cast<double>(count);
+        rewards.push_back(reward);
+      }
+      if (!input_feeding) {
+        LuongOptions soft = options;
+        soft.attention.normalizer = addressing::Normalizer::softmax;
+        const std::shared_ptr<Luong> probabilities = make_luong(soft);
+        {
+          const torch::NoGradGuard no_gradient;
+          for (std::size_t i = 0; i < model->parameters().size(); ++i) probabilities->parameters()[i].copy_(model->parameters()[i]);
+        }
+        Recording soft_recording(*probabilities);
+        probabilities->forward(source, target);
+        const Tensor p = soft_recording.take()[0].tensor;
+        double wanted = 0, entropy = 0;
+        for (std::size_t row = 0; row < targets.size(); ++row)
+          for (std::size_t t = 0; t + 1 < targets[row].size(); ++t) {
+            const Tensor shares = p[static_cast<std::int64_t>(row)][0][static_cast<std::int64_t>(t)];
+            const auto place = read[static_cast<std::int64_t>(row)][0][static_cast<std::int64_t>(t)].item<std::int64_t>();
+            wanted -= (rewards[row][t] - baseline) * std::log(shares[place].item<double>());
+            for (std::int64_t s = 0; s < static_cast<std::int64_t>(sources[row].size()); ++s)
+              entropy -= shares[s].item<double>() * std::log(shares[s].item<double>());
+          }
+        EXPECT_NEAR(output.losses[1].value.item<double>(), wanted / tokens, 1e-10) << "call " << call;
+        EXPECT_NEAR(output.losses[2].value.item<double>(), -entropy / tokens, 1e-10) << "call " << call;
+      }
+      baseline = 0.9 * baseline + 0.1 * mean / tokens;
+      EXPECT_NEAR(model->named_buffers()["score_function.baseline"].item<double>(), baseline, 1e-12) << "call " << call;
+    }
+  }
+}
+
+// Σ_t log p(place drawn at t) / n of the draw that a seed gives, with its gradient: the term for a reward of −1 in each step, which a baseline of
+// R + 1 would make. It is had from the terms of two baselines: they are linear in b.
+Tensor log_probability_of(Luong& model, const TokenBatch& source, const TokenBatch& target, std::uint64_t seed) {
+  const auto term = [&](double b) {
+    at::manual_seed(seed);
+    model.named_buffers()["score_function.baseline"].fill_(b);
+    return model.forward(source, target).losses[1].value;
+  };
+  return term(1) - term(0);  // −(R − 1) Σ + R Σ
+}
+
+// All places that two steps over a source of two can read, each by its probability: the gradient of the expected loss.
+TEST(Luong, TheGradientOfHardAttentionIsThatOfTheExpectedLossInTheMean) {
+  const TokenBatch source = batch_of({{4, 3}}), target = batch_of({{2, 5, 3}});
+  for (const bool input_feeding : {false, true}) {
+    LuongOptions options = hard_luong(input_feeding);
+    options.hard.entropy = 0;
+    options.hard.decay = 0.5;
+    const std::shared_ptr<Luong> model = make_luong(options);
+    model->train();
+    const std::vector<Tensor> parameters = model->parameters();
+    // one draw of each kind: its probability (differentiable), loss and estimate
+    std::map<std::string, std::pair<Tensor, std::vector<Tensor>>> kinds;
+    Tensor expected = at::zeros({}, at::kDouble);
+    for (std::uint64_t seed = 0; kinds.size() < 4; ++seed) {
+      ASSERT_LT(seed, 3000u) << "some places are never drawn";
+      at::manual_seed(seed);
+      const torch::NoGradGuard no_gradient;
+      model->named_buffers()["score_function.baseline"].fill_(-1.5);
+      Recording recording(*model);
+      torch::AutoGradMode gradients(true);
+      const ModelOutput output = model->forward(source, target);
+      std::string places;
+      for (const Recording::Item& item : recording.take())
+        for (std::int64_t t = 0; t < item.tensor.size(2); ++t) places += std::to_string(item.tensor[0][0][t].argmax().item<std::int64_t>());
+      if (kinds.count(places) == 1) continue;
+      const Tensor log_p = log_probability_of(*model, source, target, seed) * 2;  // a mean over two tokens
+      const Tensor p = log_p.exp();
+      expected = expected + p * output.losses[0].value.detach() + p.detach() * output.losses[0].value;
+      kinds[places] = {p.detach(), torch::autograd::grad({output.losses[0].value + output.losses[1].value}, parameters, {}, true, false, true)};
+    }
+    const std::vector<Tensor> wanted = torch::autograd::grad({expected}, parameters, {}, {}, false, true);
+    double all = 0;
+    for (const auto& [places, kind] : kinds) all += kind.first.item<double>();
+    EXPECT_NEAR(all, 1, 1e-12);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      Tensor mean = at::zeros_like(parameters[i]);
+      for (const auto& [places, kind] : kinds)
+        if (kind.second[i].defined()) mean = mean + kind.first * kind.second[i];
+      const Tensor right = wanted[i].defined() ? wanted[i] : at::zeros_like(mean);
+      EXPECT_EQ(reference::difference("gradient", reference::numbers(mean), reference::numbers(right), reference::gradient_tolerance(reference::Type::float64, 64)), "")
+          << model->named_parameters().keys()[i] << (input_feeding ? ", input feeding" : "");
+    }
+  }
+}
+
+TEST(Luong, HardAttentionLearnsToCopy) {
+  at::manual_seed(1);
+  LuongOptions options = {.embedding = 16, .hidden = 24, .decoder_hidden = 32, .cell = layers::Cell::gru};
+  options.attention.normalizer = addressing::Normalizer::hard_sample;
+  options.hard.entropy = 0.01;
+  options.attention.expected = 0.5;
+  Luong model(10, 10, options);
+  torch::optim::Adam optimizer(model.parameters(), torch::optim::AdamOptions(0.01));
+  const Pairs fresh = random_pairs(64, false);
+  const auto loss = [&] {
+    model.eval();
+    return loss_of(model, batch_of(fresh.source), batch_of(fresh.target));
+  };
+  const double before = loss();
+  for (int step = 0; step < 250; ++step) {
+    model.train();
+    const Pairs pairs = random_pairs(32, false);
+    optimizer.zero_grad();
+    Tensor total = at::zeros({});
+    for (const LossTerm& term : model.forward(batch_of(pairs.source), batch_of(pairs.target)).losses) total = total + term.value * term.weight;
+    total.backward();
+    optimizer.step();
+  }
+  EXPECT_GT(before, 2.0);
+  EXPECT_LT(loss(), 0.4) << "before: " << before;
 }
 
 TEST(Luong, TheSameSeedGivesTheSameModel) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/reference/normalizers.h"
 #include "tests/reference/philox.h"
 
 namespace attend::reference {
@@ -114,11 +115,14 @@ void Row::run(double* weights, double* context) const {
   std::fill(context, context + sizes.Dv, good_weights && good_values ? 0 : not_a_number);
   if (!good_weights) return;
 
-  double largest = -std::numeric_limits<double>::infinity(), sum = 0;
-  for (const std::int64_t j : seen) largest = std::max(largest, masked_score(j));
-  for (const std::int64_t j : seen) sum += std::exp(masked_score(j) - largest);
+  if (seen.empty()) return;
+  std::vector<double> scores;
+  for (const std::int64_t j : seen) scores.push_back(masked_score(j));
+  const auto* origin = settings.origin;
+  const std::vector<double> shares =
+      settings.normalize ? settings.normalize(scores, origin[0] + b, origin[1] + h, origin[2] + i) : softmax_row(scores);
   double kept = 0;
-  for (const std::int64_t j : seen) kept += weights[j] = std::exp(masked_score(j) - largest) / sum * settings.window.factor(p, j);
+  for (std::size_t n = 0; n < seen.size(); ++n) kept += weights[seen[n]] = shares[n] * settings.window.factor(p, seen[n]);
   for (const std::int64_t j : seen) {
     if (settings.window.renormalised) weights[j] /= kept;
     for (std::int64_t d = 0; d < sizes.Dv && good_values; ++d) context[d] += weights[j] * multiplier(j) * values[j * sizes.Dv + d];

@@ -52,6 +52,9 @@ LocalWindow local_m(double half_width, double length_ratio);
 // W_p [A, Dq], v_p [A]
 LocalWindow local_p(std::vector<double> projection, std::vector<double> energy, double half_width, bool renormalised);
 
+// Scores of the keys that one query sees → their weights; b, h, i: where the row stands in the whole.
+using RowNormalizer = std::function<std::vector<double>(const std::vector<double>& scores, std::int64_t b, std::int64_t h, std::int64_t i)>;
+
 struct Settings {
   PlaceScore place_score = {};  // where it is there, it takes the place of the score of pairs
   LocalWindow window = {};
@@ -60,6 +63,7 @@ struct Settings {
   double dropout = 0;
   std::uint64_t seed = 0;
   std::int64_t origin[4] = {0, 0, 0, 0};  // batch, head, query, key of the first weight
+  RowNormalizer normalize = {};           // softmax where empty
 };
 
 struct Outcome {

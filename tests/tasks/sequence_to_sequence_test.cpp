@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "attend/core/tensor_file.h"
 #include "attend/data/pairs.h"
 #include "attend/io/folder_lock.h"
+#include "attend/io/json.h"
 #include "attend/tasks/metrics/error_rate.h"
 #include "attend/view/record.h"
 #include "tests/fixtures/letters.h"
@@ -162,6 +164,46 @@ TEST_F(LetterTask, AnInterruptedRunGoesOnToTheBit) {
     for (const char* name : {"model.safetensors", "samples.attn"})
       EXPECT_EQ(bytes_of(place("stopped") / name), bytes_of(place("undisturbed") / name)) << name << " after step " << step;
     fs::remove_all(place("stopped"));
+  }
+}
+
+// --- hard attention ----------------------------------------------------------------------------------------------------------------------
+
+// The validation losses of a run, in their order.
+std::vector<double> valid_losses(const fs::path& run) {
+  std::vector<double> losses;
+  std::istringstream lines(bytes_of(run / "metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);)
+    if (const io::Value metrics = io::parse_json(line, "metrics"); metrics.find("valid") != nullptr)
+      losses.push_back(metrics.at("valid").at("loss").as_number());
+  return losses;
+}
+
+TEST_F(LetterTask, HardAttentionTrainsAndGoesOnToTheBitWithItsBaseline) {
+  for (const char* input_feeding : {"false", "true"}) {
+    const Recipe hard = recipe({"model.attention.normalizer=hard-sample", "model.hard={baseline = true, entropy = 0.01}", "model.attention.expected=0.25",
+                                std::string("model.input_feeding=") + input_feeding, "train.steps=80"});
+    train_run(hard, place("undisturbed"), false);
+    const std::vector<double> losses = valid_losses(place("undisturbed"));
+    ASSERT_EQ(losses.size(), 4u);
+    EXPECT_LT(losses.back(), 0.8 * losses.front()) << "input feeding " << input_feeding;
+    const io::SafetensorsFile model = io::SafetensorsFile::read(place("undisturbed") / "model.safetensors");
+    ASSERT_EQ(model.tensors().count("score_function.baseline"), 1u);
+    EXPECT_LT(tensor_of(model.tensors().at("score_function.baseline")).item<double>(), 0);
+    TrainCallbacks callbacks;
+    std::int64_t seen = 0;
+    callbacks.progress = [&](const train::Progress& progress) { seen = progress.step; };
+    callbacks.stop = [&] { return seen >= 33; };
+    EXPECT_FALSE(train_run(hard, place("stopped"), false, callbacks).finished);
+    EXPECT_TRUE(train_run(hard, place("stopped"), true).finished);
+    for (const char* name : {"model.safetensors", "samples.attn"})
+      EXPECT_EQ(bytes_of(place("stopped") / name), bytes_of(place("undisturbed") / name)) << name;
+    Run run = open_run(place("undisturbed"));
+    const std::vector<Prediction> once = predict(run, {"bed", "cafe"}), again = predict(run, {"bed", "cafe"});
+    EXPECT_EQ(once[1].outputs.at(0).text, again[1].outputs.at(0).text) << "nothing is drawn in decoding";
+    EXPECT_EQ(once[1].outputs[0].score, again[1].outputs[0].score);
+    fs::remove_all(place("stopped"));
+    fs::remove_all(place("undisturbed"));
   }
 }
 

@@ -66,7 +66,7 @@ void run_file(Tally& tally, const FileSet& set, const std::filesystem::path& pat
     return;
   }
   const auto op = file->metadata().find("op");
-  const bool meant = set.op.empty() || (op != file->metadata().end() && op->second == set.op);
+  const bool meant = op != file->metadata().end() && (set.op.empty() || op->second == set.op);
   if (meant) {
     tally.run(name, [&] { return set.check(*file); });
   } else if (named) {

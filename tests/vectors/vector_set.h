@@ -30,7 +30,7 @@ struct Tally {
   void add(const Tally& part);
 };
 
-// Safetensors files of a folder, one case each: those that bear the operator's name in their metadata, or begin with `prefix`. Without an
+// Safetensors files of a folder, one case each: those that bear the operator's name in their metadata, or begin with `prefix`; without an
 // operator every file of the folder is a case.
 struct FileSet {
   std::string folder, prefix, op;
@@ -73,6 +73,7 @@ std::vector<std::string> check_torch_recurrent(const io::SafetensorsFile& file);
 std::vector<std::string> check_keras(const io::SafetensorsFile& file);
 std::vector<std::string> check_joeynmt(const io::SafetensorsFile& file);
 std::vector<std::string> check_opennmt(const io::SafetensorsFile& file);
+std::vector<std::string> check_entmax(const io::SafetensorsFile& file);
 // The cases of small-attention.json. Empty where the file is absent.
 std::optional<Tally> run_small_attention(const std::filesystem::path& vectors);
 

@@ -17,6 +17,7 @@ const FileSet keras{"keras", "", "", check_keras};
 const FileSet joeynmt{"joeynmt", "", "", check_joeynmt};
 const FileSet opennmt{"opennmt", "", "", check_opennmt};
 const FileSet torch_lstm{"torch", "bidirectional-lstm", "LSTM", check_torch_recurrent};
+const FileSet entmax_family{"entmax", "", "", check_entmax};
 
 void expect_all(const std::string& set, const std::optional<Tally>& tally) {
   if (!tally) GTEST_SKIP() << set << ": no such vectors in " << vectors_folder();
@@ -33,6 +34,7 @@ TEST(Vectors, TorchRecurrent) {
 TEST(Vectors, Keras) { expect_all("vectors.keras", run_files(keras, vectors_folder())); }
 TEST(Vectors, JoeyNmt) { expect_all("vectors.joeynmt", run_files(joeynmt, vectors_folder())); }
 TEST(Vectors, OpenNmt) { expect_all("vectors.opennmt", run_files(opennmt, vectors_folder())); }
+TEST(Vectors, Entmax) { expect_all("vectors.entmax", run_files(entmax_family, vectors_folder())); }
 TEST(Vectors, Small) { expect_all("vectors.small", run_small_attention(vectors_folder())); }
 
 // A folder of vectors that a test makes.
@@ -117,6 +119,25 @@ TEST_F(VectorSet, ASetOfAFolderTakesEveryFileAndFailsOnUnknownOnes) {
     EXPECT_EQ(tally->failures[0], "new.safetensors: threw: not understood: op \"AnotherOperator\"");
     EXPECT_EQ(tally->failures.back().find("notes.txt: not understood: "), 0u) << tally->failures.back();
   }
+}
+
+TEST_F(VectorSet, ASetWithoutAnOperatorTakesEveryFile) {
+  const double numbers[] = {0.8, -0.2, 1, 0, 0, 0};  // by hand: sparsemax of two that are 1 apart is a corner, and flat there
+  const auto view = [&](int first) { return io::TensorView{io::ElementType::float64, {1, 2}, std::as_bytes(std::span(numbers + first, 2))}; };
+  const auto write = [&](const std::string& name, const std::string& op, int weights) {
+    io::write_safetensors(in(name), {{"input.scores", view(0)}, {"output.weights", view(weights)}, {"cotangent.weights", view(0)}, {"gradient.scores", view(4)}}, {{"op", op}});
+  };
+  write("entmax/right.safetensors", "sparsemax", 2);
+  write("entmax/wrong.safetensors", "sparsemax", 0);
+  write("entmax/unknown.safetensors", "entmax-alpha-flat", 2);
+  const std::optional<Tally> tally = run_files(entmax_family, folder_);
+  ASSERT_TRUE(tally.has_value());
+  EXPECT_EQ(tally->cases, 3);
+  EXPECT_EQ(tally->passed, 1);
+  std::ostringstream text;
+  EXPECT_FALSE(report("set", *tally, text));
+  EXPECT_NE(text.str().find("unknown.safetensors: threw: not understood: op \"entmax-alpha-flat\""), std::string::npos) << text.str();
+  EXPECT_NE(text.str().find("wrong.safetensors: sparsemax[1]: got 0, wanted -0.2"), std::string::npos) << text.str();
 }
 
 TEST_F(VectorSet, SmallCasesAreCountedAndNamed) {

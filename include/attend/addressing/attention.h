@@ -14,7 +14,11 @@ namespace attend {
 
 template <>
 struct EnumNames<addressing::Normalizer> {
-  static constexpr EnumName<addressing::Normalizer> values[] = {{addressing::Normalizer::softmax, "softmax"}};
+  static constexpr EnumName<addressing::Normalizer> values[] = {
+      {addressing::Normalizer::softmax, "softmax"}, {addressing::Normalizer::sparsemax, "sparsemax"},
+      {addressing::Normalizer::entmax15, "entmax15"}, {addressing::Normalizer::entmax, "entmax"},
+      {addressing::Normalizer::uniform, "uniform"}, {addressing::Normalizer::hard_max, "hard-max"},
+      {addressing::Normalizer::hard_sample, "hard-sample"}};
 };
 
 namespace addressing {
@@ -58,6 +62,10 @@ namespace addressing {
 struct AttentionOptions {
   Score score = Score::general;
   Normalizer normalizer = Normalizer::softmax;
+  // Of normaliser entmax; others have none.
+  double alpha = 1.5;
+  // Of normaliser hard-sample, while training: the probability that a query reads the expected value instead of a drawn key.
+  double expected = 0.0;
   Window window = Window::global;
   // A, the hidden width of the additive score; other scores have none.
   std::int64_t hidden = 256;
@@ -79,6 +87,9 @@ struct AttentionOptions {
   static void visit(Self& self, Visitor& visitor) {
     visitor("score", self.score, "how a query and a key are compared");
     visitor("normalizer", self.normalizer, "how scores become weights");
+    visitor("alpha", self.alpha, "of normalizer \"entmax\": above 1; 1.5 is entmax15, 2 sparsemax");
+    visitor("expected", self.expected,
+            "of normalizer \"hard-sample\": probability that a query reads the expected value instead of a drawn key while training");
     visitor("window", self.window, "which keys are read for a query");
     visitor("hidden", self.hidden, "hidden width of the additive score");
     visitor("cosine_scale", self.cosine_scale, "what the cosine score is multiplied by");
@@ -101,7 +112,9 @@ struct AttentionPlace {
 //
 // Parameters, by score: general: `weight` [Eq, Ek]; additive: `query_projection` [A, Eq], `key_projection` [A, Ek], `bias` [A], `energy` [A];
 // location: `location` [P, Eq]; dot, scaled-dot and cosine: none, and Eq = Ek. By window: local-p: `centre_projection` [Eq, Eq],
-// `centre_energy` [Eq], the W_p and v_p of the paper, which leaves their width open. Initialised uniformly in ±√(1 / fan-in).
+// `centre_energy` [Eq], the W_p and v_p of the paper, which leaves their width open. Initialised uniformly in ±√(1 / fan-in). Normaliser uniform
+// compares nothing and has no parameters of a score. Normaliser hard-sample draws keys while training, from libtorch's default generator; in
+// evaluation it reads the most probable key.
 // Reports its weights to an open Recording as kind "alignment", axes batch, head, query, key.
 class ATTEND_API AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
  public:
@@ -110,7 +123,8 @@ class ATTEND_API AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   void reset() override;
   void pretty_print(std::ostream& stream) const override;
 
-  // query [B, Lq, Eq], key [B, Lk, Ek], value [B, Lk, Ev] → context [B, Lq, Ev]; weights [B, 1, Lq, Lk] where `return_weights`.
+  // query [B, Lq, Eq], key [B, Lk, Ek], value [B, Lk, Ev] → context [B, Lq, Ev]; weights [B, 1, Lq, Lk] where `return_weights`;
+  // log_probability and entropy [B, 1, Lq] of normaliser hard-sample.
   // Masks, edge cases, types, exceptions: see read(); also InvalidArgument where the location score gets more than P keys or `place` is
   // negative. The length S of local-p is the one that `mask` gives by Mask::lengths, else Lk.
   AttentionResult forward(const Tensor& query, const Tensor& key, const Tensor& value, const Mask& mask = {}, bool return_weights = false,
@@ -121,6 +135,7 @@ class ATTEND_API AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
  private:
   Tensor score(const Tensor& query, const Tensor& key) const;
   WindowTensors window(const Tensor& query, std::int64_t keys, const Mask& mask, const AttentionPlace& place) const;
+  bool compares() const { return options_.normalizer != Normalizer::uniform; }
 
   std::int64_t query_size_, key_size_;
   AttentionOptions options_;

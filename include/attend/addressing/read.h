@@ -14,7 +14,21 @@
 namespace attend::addressing {
 
 // How scores become weights.
-enum class Normalizer { softmax };
+enum class Normalizer {
+  softmax,      // all visible keys, by exp(s)
+  sparsemax,    // 0 for keys that are far behind (Martins 2016)
+  entmax15,     // between the two (Peters 2019)
+  entmax,       // the same for any `alpha`
+  uniform,      // all visible keys alike; neither score nor bias matters, and the score isn't called
+  hard_max,     // the best key alone; no gradient to the scores
+  hard_sample,  // one key, drawn by its softmax weight; see score_function.h for its gradient (Xu 2015 §4.1)
+};
+
+// Which key Normalizer::hard_sample reads.
+enum class Draw {
+  sample,  // one drawn by its weight
+  mode,    // the most probable one: nothing is drawn
+};
 
 // What a window says of the keys of each query. Both have four dimensions that broadcast to [B, Hq, Lq, Lk]; empty where it says nothing.
 struct WindowTensors {
@@ -34,6 +48,12 @@ struct ReadOptions {
   WindowFunction window = {};
   // Whether weights are divided by their sum after the window's factors.
   bool renormalised = false;
+  // Of Normalizer::entmax: above 1; 1.5 and 2 are entmax15 and sparsemax.
+  double alpha = 1.5;
+  // Of Normalizer::hard_sample. A call that samples draws one seed from `generator`, before that of dropout, and places its rows by `dropout_origin`.
+  Draw draw = Draw::sample;
+  // Of Draw::sample: the probability that a query reads the expected value, by softmax weights, instead of a drawn key.
+  double expected = 0.0;
   // Probability that a weight is dropped. A call draws one seed from `generator`; 0 draws none.
   double dropout = 0.0;
   // Empty: libtorch's default generator.
@@ -52,7 +72,8 @@ using ScoreFunction = std::function<Tensor(const Tensor& query, const Tensor& ke
 //   query  [B, Hq, Lq, Dq]
 //   key    [B, Hkv, Lk, Dk]   Hq % Hkv = 0; head h reads head h / (Hq / Hkv)
 //   value  [B, Hkv, Lk, Dv]
-//   →      context [B, Hq, Lq, Dv], weights [B, Hq, Lq, Lk] before dropout where asked for
+//   →      context [B, Hq, Lq, Dv], weights [B, Hq, Lq, Lk] before dropout where asked for; of hard_sample also log_probability and
+//          entropy [B, Hq, Lq]
 // float64 and float32; float16 and bfloat16 are computed in float32. B, Lq and Lk may be 0.
 // A row with nothing to attend to: weights 0, context 0, gradients 0. NaN and infinity in a masked key or value change nothing; a row
 // that may see one, or whose own query holds one, has a NaN context (and NaN weights, where it was the key or the query), and every

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attend/addressing/attention.h"
+#include "attend/addressing/score_function.h"
 #include "attend/base/api.h"
 #include "attend/core/libtorch.h"
 #include "attend/core/options.h"
@@ -17,6 +18,8 @@ struct LuongOptions {
   std::int64_t layers = 1;
   layers::Cell cell = layers::Cell::lstm;
   addressing::AttentionOptions attention = {};
+  // Of attention's normaliser hard-sample; others have none.
+  addressing::ScoreFunctionOptions hard = {};
   bool input_feeding = false;
   double dropout = 0.0;
   double label_smoothing = 0.0;
@@ -29,6 +32,7 @@ struct LuongOptions {
     visitor("layers", self.layers, "layers of encoder and decoder");
     visitor("cell", self.cell, "recurrent cell");
     visitor("attention", self.attention, "score, normaliser and window");
+    visitor("hard", self.hard, "how normalizer \"hard-sample\" learns where to look");
     visitor("input_feeding", self.input_feeding, "whether the attentional vector enters the next step (§3.3)");
     visitor("dropout", self.dropout, "probability that an activation is dropped while training");
     visitor("label_smoothing", self.label_smoothing, "weight of the uniform distribution in the training target");
@@ -43,6 +47,11 @@ struct LuongOptions {
 // The decoder's first state is tanh(W_0 · the encoder's last states); the paper passes them on unchanged, which needs equal widths.
 // Every score and window of addressing::Attention can be taken. Query t is target place t, counted from 0: where local-m's window stands.
 // Without input feeding the whole target goes through decoder, attention and output in one call each.
+//
+// With attention normaliser hard-sample, while training, c_t is the h̄_s of one drawn place (Xu 2015 §4.1), and forward() adds the losses
+// "score_function" and, where it has a weight, "entropy", which teach where to look (addressing/score_function.h). The reward of the draw of step t is
+// the log-likelihood of what it acts on: R_t = log p(y_t | …) without input feeding, R_t = Σ_{t' ≥ t} log p(y_t' | …) with it; padding has none.
+// The moving baseline is the buffer `score_function.baseline`. In evaluation the most probable place is read.
 class ATTEND_API Luong : public SequenceToSequence {
  public:
   // InvalidArgument where an option is out of range.
@@ -59,8 +68,11 @@ class ATTEND_API Luong : public SequenceToSequence {
     layers::RecurrentState start;
   };
   Encoded read_source(const TokenBatch& source);
-  // h [B, L, D] of target places first … first + L − 1 → h̃ [B, L, D]
-  Tensor attentional_vector(const Tensor& hidden, const Tensor& memory, const Tensor& lengths, std::int64_t first);
+  // h [B, L, D] of target places first … first + L − 1 → h̃ [B, L, D]; what was read is appended to `reads`, where it is given
+  Tensor attentional_vector(const Tensor& hidden, const Tensor& memory, const Tensor& lengths, std::int64_t first,
+                            std::vector<AttentionResult>* reads = nullptr);
+  // The losses of what was drawn for target tokens `wanted` [B, Lt], of which `logits` [B, Lt, V] came.
+  std::vector<LossTerm> losses_of_draws(const std::vector<AttentionResult>& reads, const Tensor& logits, const Tensor& wanted);
   Tensor drop(const Tensor& activation) { return at::dropout(activation, options_.dropout, is_training()); }
 
   LuongOptions options_;
@@ -68,6 +80,7 @@ class ATTEND_API Luong : public SequenceToSequence {
   layers::Recurrent encoder_{nullptr}, decoder_{nullptr};
   torch::nn::Linear first_state_{nullptr}, first_cell_{nullptr}, combine_{nullptr}, output_{nullptr};
   addressing::Attention attention_{nullptr};
+  addressing::ScoreFunctionLoss score_function_{nullptr};
 };
 
 }  // namespace attend::models
