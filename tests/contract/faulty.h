@@ -45,12 +45,12 @@ enum class Fault {
   wrong_exception,
   empty_batch_refused,
   heads_inside,  // returns [B, Lq, H, D]
-  window_off_by_one,      // local-m: one key more on the right
+  window_off_by_one,       // local-m: one key more on the right
   window_start_forgotten,  // local-m: every call begins at query 0
-  window_not_cut,         // local-p: the Gaussian alone, which never gets to 0
-  window_renormalised,    // local-p: weights sum to 1 again
-  window_padded_length,   // local-p: S is Lk, padding included
-  window_centre_fixed,    // local-p: no gradient flows through the centre
+  window_not_cut,          // local-p: the Gaussian alone, which never gets to 0
+  window_renormalised,     // local-p: weights sum to 1 again
+  window_padded_length,    // local-p: S is Lk, padding included
+  window_centre_fixed,     // local-p: no gradient flows through the centre
 };
 
 struct FaultName {
