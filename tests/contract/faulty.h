@@ -45,17 +45,17 @@ enum class Fault {
   wrong_exception,
   empty_batch_refused,
   heads_inside,  // returns [B, Lq, H, D]
-  window_off_by_one,      // local-m: one key more on the right
+  window_off_by_one,       // local-m: one key more on the right
   window_start_forgotten,  // local-m: every call begins at query 0
-  window_not_cut,         // local-p: the Gaussian alone, which never gets to 0
-  window_renormalised,    // local-p: weights sum to 1 again
-  window_padded_length,   // local-p: S is Lk, padding included
-  window_centre_fixed,    // local-p: no gradient flows through the centre
+  window_not_cut,          // local-p: the Gaussian alone, which never gets to 0
+  window_renormalised,     // local-p: weights sum to 1 again
+  window_padded_length,    // local-p: S is Lk, padding included
+  window_centre_fixed,     // local-p: no gradient flows through the centre
   // of copies with other normalisers
-  sparsemax_threshold,  // τ by one key too many
-  hard_tie_highest,     // the last of those that tie
-  sample_by_padding,    // rows are numbered through, so that padding moves the draws
-  sample_without_weights,  // every visible key alike
+  sparsemax_threshold,      // τ by one key too many
+  hard_tie_highest,         // the last of those that tie
+  sample_by_padding,        // rows are numbered through, so that padding moves the draws
+  sample_without_weights,   // every visible key alike
   sample_straight_through,  // the gradient of softmax flows through the draw
 };
 

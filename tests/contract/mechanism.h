@@ -59,10 +59,10 @@ struct Mechanism {
     bool several_heads = true, grouped_heads = false, different_widths = false, soft_cap = true, scale = false, origin = true;
     bool module = false;  // takes [B, L, E]
     bool window = false;
-    bool places = false;      // the place of a key counts, so that padding on the left shifts what is read
-    bool length = false;      // the true length of a row counts, which lengths give and other masks don't
-    bool whole_rows = true;   // a row of weights sums to 1, or to 0
-    bool dense = true;    // every visible key has weight
+    bool places = false;     // the place of a key counts, so that padding on the left shifts what is read
+    bool length = false;     // the true length of a row counts, which lengths give and other masks don't
+    bool whole_rows = true;  // a row of weights sums to 1, or to 0
+    bool dense = true;       // every visible key has weight
     bool hard_max = false, hard_sample = false;
   } has;
   std::function<Instance(const Setup&)> make;

@@ -75,7 +75,8 @@ struct Row {
   }
 
   bool visible(std::int64_t j, double centre_of_query) const {
-    return settings.window.has(centre_of_query, j) && std::all_of(mask.begin(), mask.end(), [&](const MaskPart& part) { return lets_through(part, sizes, {b, h, i, j}); });
+    return settings.window.has(centre_of_query, j) &&
+           std::all_of(mask.begin(), mask.end(), [&](const MaskPart& part) { return lets_through(part, sizes, {b, h, i, j}); });
   }
 
   double bias(std::int64_t j) const {
