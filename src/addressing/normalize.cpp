@@ -29,7 +29,8 @@ Normalized draw(const Tensor& scores, const std::optional<Tensor>& keep, const R
 
 void check_normalizer(const char* where, const ReadOptions& options) {
   if (options.normalizer == Normalizer::entmax && !(options.alpha > 1 && std::isfinite(options.alpha)))
-    throw InvalidArgument(format("{}: expected alpha above 1, got {}; what alpha = 1 stands for is normalizer \"softmax\"", where, options.alpha));
+    throw InvalidArgument(
+        format("{}: expected alpha above 1, got {}; what alpha = 1 stands for is normalizer \"softmax\"", where, options.alpha));
   if (!(options.expected >= 0 && options.expected <= 1))
     throw InvalidArgument(format("{}: expected a probability from 0 to 1 in `expected`, got {}", where, options.expected));
 }

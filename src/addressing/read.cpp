@@ -106,7 +106,8 @@ Weighted weigh(const Tensor& query, const Tensor& key, const Tensor& value, cons
                const std::optional<Tensor>& factors, const ReadOptions& options) {
   // a uniform read compares nothing
   const bool compares = options.normalizer != Normalizer::uniform;
-  Tensor scores = compares ? score(query, key) : at::zeros({query.size(0), query.size(1), query.size(2), key.size(2)}, query.options());  // [B, Hq, Lq, Lk]
+  Tensor scores = compares ? score(query, key)                                                    // [B, Hq, Lq, Lk]
+                           : at::zeros({query.size(0), query.size(1), query.size(2), key.size(2)}, query.options());
   if (options.soft_cap > 0) scores = (scores / options.soft_cap).tanh() * options.soft_cap;
   if (mask.bias) scores = scores + *mask.bias;
   const Normalized normalized = normalize(scores, mask.keep, options);

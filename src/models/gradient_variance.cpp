@@ -25,7 +25,8 @@ DrawingParts drawing_parts(const SequenceToSequence& model) {
   }
   if (!parts.attention || !parts.loss)
     throw InvalidArgument(
-        format("{}: expected a model whose attention draws, got one that doesn't; it needs attention normalizer \"hard-sample\"", gradient_variance_name));
+        format("{}: expected a model whose attention draws, got one that doesn't; it needs attention normalizer \"hard-sample\"",
+               gradient_variance_name));
   return parts;
 }
 

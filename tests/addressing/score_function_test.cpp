@@ -39,7 +39,8 @@ struct TinyProblem {
     const Tensor log_p = scores.log_softmax(-1)[0][0];
     const Tensor log_probability = at::stack({log_p[0][first], log_p[1][second]}).view({1, 1, 2}), entropy = at::zeros({1, 1, 2}, at::kDouble);
     const Tensor rewards = at::stack({reward(0, first), reward(1, second)}).view({1, 2});
-    const ScoreFunctionTerms terms = score_function_terms(log_probability, entropy, rewards, at::ones({1, 2}, at::kBool), at::scalar_tensor(baseline, at::kDouble));
+    const ScoreFunctionTerms terms =
+        score_function_terms(log_probability, entropy, rewards, at::ones({1, 2}, at::kBool), at::scalar_tensor(baseline, at::kDouble));
     return torch::autograd::grad({terms.score_function - rewards.mean()}, {scores, values});
   }
 
@@ -110,7 +111,8 @@ TEST(ScoreFunction, DrawsThroughReadHaveTheTrueGradientInTheMean) {
     if (seen[drawn]) continue;
     seen[drawn] = true;
     const Tensor reward = paid(result.context).view({1, 1});
-    const ScoreFunctionTerms terms = score_function_terms(result.log_probability, result.entropy, reward, at::ones({1, 1}, at::kBool), at::scalar_tensor(-0.4, at::kDouble));
+    const Tensor counted = at::ones({1, 1}, at::kBool), baseline = at::scalar_tensor(-0.4, at::kDouble);
+    const ScoreFunctionTerms terms = score_function_terms(result.log_probability, result.entropy, reward, counted, baseline);
     sum = sum + weight[static_cast<std::int64_t>(drawn)] * torch::autograd::grad({terms.score_function}, {query})[0];
   }
   EXPECT_EQ(reference::difference("gradient of query", reference::numbers(sum), reference::numbers(wanted),
@@ -124,7 +126,8 @@ TEST(ScoreFunction, TermsAreMeansOverCountedQueriesAndSumsOverHeads) {
   const ScoreFunctionTerms terms = score_function_terms(log_probability, entropy, reward, counted, at::scalar_tensor(1.0, at::kDouble));
   EXPECT_NEAR(terms.score_function.item<double>(), -(-2.0 * (-1.0 - 0.5) + 3.0 * (-2.0 - 0.25)) / 2, 1e-12);
   EXPECT_NEAR(terms.entropy.item<double>(), -(0.1 + 0.2 + 0.4 + 0.5) / 2, 1e-12);
-  const ScoreFunctionTerms none = score_function_terms(log_probability, entropy, reward, at::zeros({1, 3}, at::kBool), at::scalar_tensor(1.0, at::kDouble));
+  const ScoreFunctionTerms none =
+      score_function_terms(log_probability, entropy, reward, at::zeros({1, 3}, at::kBool), at::scalar_tensor(1.0, at::kDouble));
   EXPECT_EQ(none.score_function.item<double>(), 0) << "nothing counted";
 }
 
@@ -132,7 +135,8 @@ TEST(ScoreFunction, NoGradientFlowsThroughRewardAndBaseline) {
   const Tensor log_probability = peaky_scores({1, 1, 2}).set_requires_grad(true), reward = peaky_scores({1, 2}).set_requires_grad(true),
                baseline = at::zeros({}, at::kDouble).set_requires_grad(true);
   const ScoreFunctionTerms terms = score_function_terms(log_probability, log_probability, reward, at::ones({1, 2}, at::kBool), baseline);
-  const auto gradients = torch::autograd::grad({terms.score_function + terms.entropy}, {log_probability, reward, baseline}, {}, {}, false, /*allow_unused=*/true);
+  const Tensor sum = terms.score_function + terms.entropy;
+  const auto gradients = torch::autograd::grad({sum}, {log_probability, reward, baseline}, {}, {}, false, /*allow_unused=*/true);
   EXPECT_TRUE(gradients[0].defined());
   EXPECT_FALSE(gradients[1].defined());
   EXPECT_FALSE(gradients[2].defined());
@@ -162,7 +166,8 @@ TEST(ScoreFunctionLoss, ItsBaselineFollowsTheMeanRewardWhileTraining) {
 TEST(ScoreFunctionLoss, UsesTheBaselineAsItWasBeforeTheDraw) {
   ScoreFunctionLoss loss;
   loss->to(at::kDouble);
-  const Tensor log_probability = at::full({1, 1, 1}, -0.5, at::kDouble), reward = at::full({1, 1}, -2.0, at::kDouble), counted = at::ones({1, 1}, at::kBool);
+  const Tensor log_probability = at::full({1, 1, 1}, -0.5, at::kDouble), reward = at::full({1, 1}, -2.0, at::kDouble),
+               counted = at::ones({1, 1}, at::kBool);
   EXPECT_NEAR(loss(log_probability, log_probability, reward, counted).score_function.item<double>(), -(-2.0 - 0) * -0.5, 1e-12);
   EXPECT_NEAR(loss(log_probability, log_probability, reward, counted).score_function.item<double>(), -(-2.0 + 0.2) * -0.5, 1e-12);
 }

@@ -22,7 +22,8 @@ Problem problem_of_scores(const Subject& subject, const std::vector<double>& fir
 
 // Which key each row reads [B, H, Lq], from weights that are one-hot.
 Tensor read_keys(Failures& failures, const std::string& what, const AttentionResult& result) {
-  note(failures, what, only_if((result.weights.amax(-1) == 1).all().item<bool>() && (result.weights.sum(-1) == 1).all().item<bool>(), "weights aren't one-hot"));
+  const bool one_hot = (result.weights.amax(-1) == 1).all().item<bool>() && (result.weights.sum(-1) == 1).all().item<bool>();
+  note(failures, what, only_if(one_hot, "weights aren't one-hot"));
   return result.weights.argmax(-1);
 }
 

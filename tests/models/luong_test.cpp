@@ -531,7 +531,8 @@ TEST(Luong, TheGradientOfHardAttentionIsThatOfTheExpectedLossInTheMean) {
       for (const auto& [places, kind] : kinds)
         if (kind.second[i].defined()) mean = mean + kind.first * kind.second[i];
       const Tensor right = wanted[i].defined() ? wanted[i] : at::zeros_like(mean);
-      EXPECT_EQ(reference::difference("gradient", reference::numbers(mean), reference::numbers(right), reference::gradient_tolerance(reference::Type::float64, 64)), "")
+      const reference::Tolerance near = reference::gradient_tolerance(reference::Type::float64, 64);
+      EXPECT_EQ(reference::difference("gradient", reference::numbers(mean), reference::numbers(right), near), "")
           << model->named_parameters().keys()[i] << (input_feeding ? ", input feeding" : "");
     }
   }

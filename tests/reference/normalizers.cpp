@@ -57,7 +57,8 @@ std::vector<double> hard_max_row(const std::vector<double>& scores) {
 
 RowDraw row_draw(std::uint64_t seed, std::int64_t b, std::int64_t h, std::int64_t i) {
   const auto word = [](std::int64_t place) { return static_cast<std::uint32_t>(place); };
-  const auto words = philox4x32_10({word(b), word(h), word(i), 0}, {static_cast<std::uint32_t>(seed & 0xFFFFFFFFu), static_cast<std::uint32_t>(seed >> 32)});
+  const auto words = philox4x32_10({word(b), word(h), word(i), 0},
+                                   {static_cast<std::uint32_t>(seed & 0xFFFFFFFFu), static_cast<std::uint32_t>(seed >> 32)});
   const std::uint64_t bits = (static_cast<std::uint64_t>(words[0]) * 4294967296u + words[1]) / 2048;
   return {static_cast<double>(bits) / 9007199254740992.0, words[2]};
 }

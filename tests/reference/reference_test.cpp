@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tests/reference/attention.h"
+#include "tests/reference/normalizers.h"
 #include "tests/reference/philox.h"
 #include "tests/reference/tolerance.h"
 
@@ -29,6 +30,25 @@ TEST(Philox, DropsTheShareThatIsAskedFor) {
   EXPECT_NEAR(dropped, 1000, 150);
   EXPECT_FALSE(is_dropped(17, 0.0, 0, 0, 0, 0));
   EXPECT_TRUE(is_dropped(17, 1.0, 0, 0, 0, 0));
+}
+
+TEST(RowNormalizers, GiveHandWorkedRows) {
+  const Tolerance near = tolerance(Type::float64, 3);
+  EXPECT_EQ(difference("sparsemax", entmax_row({0.5, 0.3, -0.4}, 2), {0.6, 0.4, 0}, near), "");
+  EXPECT_EQ(difference("1.5-entmax", entmax_row({1.6, 1.2, -0.1}, 1.5), {0.64, 0.36, 0}, near), "");
+  EXPECT_EQ(difference("softmax", softmax_row({0, std::log(3.0)}), {0.25, 0.75}, near), "");
+  EXPECT_EQ(hard_max_row({1, 3, 3, 2}), (std::vector<double>{0, 1, 0, 0}));
+  EXPECT_EQ(uniform_row({5, -7}), (std::vector<double>{0.5, 0.5}));
+  EXPECT_EQ(drawn_place({0, std::log(3.0)}, 0.2), 0u);
+  EXPECT_EQ(drawn_place({0, std::log(3.0)}, 0.3), 1u);
+  EXPECT_NEAR(entropy_of({0, 0}), std::log(2.0), 1e-15);
+}
+
+// By the words that the authors publish for counter and key 0.
+TEST(RowDraws, AreMadeOfTheWordsOfTheirPlace) {
+  const RowDraw draw = row_draw(0, 0, 0, 0);
+  EXPECT_EQ(draw.share, (static_cast<double>(0x6627e8d5u) * 2097152.0 + (0xe169c58du >> 11)) / 9007199254740992.0);
+  EXPECT_EQ(draw.word, 0xbc57ac4cu);
 }
 
 TEST(Tolerance, NaNIsNearNothing) {

@@ -180,13 +180,14 @@ std::vector<double> valid_losses(const fs::path& run) {
 }
 
 TEST_F(LetterTask, HardAttentionTrainsAndGoesOnToTheBitWithItsBaseline) {
-  for (const char* input_feeding : {"false", "true"}) {
+  // with input feeding a draw is paid by all that follows: it learns more slowly
+  for (const auto& [input_feeding, share] : {std::pair("false", 0.8), std::pair("true", 0.9)}) {
     const Recipe hard = recipe({"model.attention.normalizer=hard-sample", "model.hard={baseline = true, entropy = 0.01}", "model.attention.expected=0.25",
-                                std::string("model.input_feeding=") + input_feeding, "train.steps=80"});
+                                std::string("model.input_feeding=") + input_feeding, "train.steps=200"});
     train_run(hard, place("undisturbed"), false);
     const std::vector<double> losses = valid_losses(place("undisturbed"));
-    ASSERT_EQ(losses.size(), 4u);
-    EXPECT_LT(losses.back(), 0.8 * losses.front()) << "input feeding " << input_feeding;
+    ASSERT_EQ(losses.size(), 10u);
+    EXPECT_LT(losses.back(), share * losses.front()) << "input feeding " << input_feeding;
     const io::SafetensorsFile model = io::SafetensorsFile::read(place("undisturbed") / "model.safetensors");
     ASSERT_EQ(model.tensors().count("score_function.baseline"), 1u);
     EXPECT_LT(tensor_of(model.tensors().at("score_function.baseline")).item<double>(), 0);
@@ -198,7 +199,7 @@ TEST_F(LetterTask, HardAttentionTrainsAndGoesOnToTheBitWithItsBaseline) {
     EXPECT_TRUE(train_run(hard, place("stopped"), true).finished);
     for (const char* name : {"model.safetensors", "samples.attn"})
       EXPECT_EQ(bytes_of(place("stopped") / name), bytes_of(place("undisturbed") / name)) << name;
-    Run run = open_run(place("undisturbed"));
+    tasks::Run run = open_run(place("undisturbed"));
     const std::vector<Prediction> once = predict(run, {"bed", "cafe"}), again = predict(run, {"bed", "cafe"});
     EXPECT_EQ(once[1].outputs.at(0).text, again[1].outputs.at(0).text) << "nothing is drawn in decoding";
     EXPECT_EQ(once[1].outputs[0].score, again[1].outputs[0].score);

@@ -125,7 +125,10 @@ TEST_F(VectorSet, ASetWithoutAnOperatorTakesEveryFile) {
   const double numbers[] = {0.8, -0.2, 1, 0, 0, 0};  // by hand: sparsemax of two that are 1 apart is a corner, and flat there
   const auto view = [&](int first) { return io::TensorView{io::ElementType::float64, {1, 2}, std::as_bytes(std::span(numbers + first, 2))}; };
   const auto write = [&](const std::string& name, const std::string& op, int weights) {
-    io::write_safetensors(in(name), {{"input.scores", view(0)}, {"output.weights", view(weights)}, {"cotangent.weights", view(0)}, {"gradient.scores", view(4)}}, {{"op", op}});
+    io::write_safetensors(
+        in(name),
+        {{"input.scores", view(0)}, {"output.weights", view(weights)}, {"cotangent.weights", view(0)}, {"gradient.scores", view(4)}},
+        {{"op", op}});
   };
   write("entmax/right.safetensors", "sparsemax", 2);
   write("entmax/wrong.safetensors", "sparsemax", 0);

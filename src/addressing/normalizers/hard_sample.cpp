@@ -1,5 +1,6 @@
 #include "attend/addressing/normalizers/hard_sample.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -25,7 +26,8 @@ double number_of(const std::array<std::uint32_t, 4>& words) {
   return std::ldexp(static_cast<double>((std::uint64_t{words[0]} << 32 | words[1]) >> 11), -53);
 }
 
-// The first key whose running sum of exp(s − max) exceeds `share` of the whole; 0 where a score is NaN. Hidden keys, at minus infinity, add exactly 0.
+// The first key whose running sum of exp(s − max) exceeds `share` of the whole; 0 where a score is NaN. Hidden keys, at minus infinity, add
+// exactly 0.
 std::int64_t draw_key(const double* scores, std::int64_t keys, double share) {
   const double largest = *std::max_element(scores, scores + keys);
   double whole = 0, running = 0;
@@ -70,7 +72,8 @@ HardSample hard_sample(const Tensor& scores, const std::optional<Tensor>& keep, 
   if (!(options.expected >= 0 && options.expected <= 1))
     throw InvalidArgument(format("{}: expected a probability from 0 to 1 in `expected`, got {}", hard_sample_name, options.expected));
   if (options.expected > 0 && !options.seed)
-    throw InvalidArgument(format("{}: expected a seed where `expected` is {}, got none; without one nothing is drawn", hard_sample_name, options.expected));
+    throw InvalidArgument(
+        format("{}: expected a seed where `expected` is {}, got none; without one nothing is drawn", hard_sample_name, options.expected));
   if (scores.numel() == 0) return nothing_to_draw(scores);
   const Tensor none = seen.empty.squeeze(-1);                                                     // [B, H, Lq]
   Drawn drawn;
