@@ -34,12 +34,14 @@ std::vector<LuongOptions> all_luong_forms() {
         forms.push_back(small);
         forms.back().cell = cell, forms.back().layers = layers, forms.back().input_feeding = input_feeding;
       }
+  forms.push_back(small);
+  forms.back().tied = true, forms.back().embedding = small.decoder_hidden;
   return forms;
 }
 
 std::string luong_form(const LuongOptions& options) {
   return std::string(name_of(options.cell)) + ", layers " + std::to_string(options.layers) +
-         (options.input_feeding ? ", input feeding" : "");
+         (options.input_feeding ? ", input feeding" : "") + (options.tied ? ", tied" : "");
 }
 
 // In float64 and not training, with weights that are large enough to matter.
@@ -107,7 +109,7 @@ reference::LuongModel reference_of(const Luong& model, const LuongOptions& optio
           .first_cell_bias = named("first_cell.bias"),
           .score = reference::general(named("attention.weight"), options.decoder_hidden, 2 * options.hidden),
           .combine = named("combine.weight"),
-          .output_weight = named("output.weight"),
+          .output_weight = named(options.tied ? "target_embedding.weight" : "output.weight"),
           .output_bias = named("output.bias")};
 }
 
@@ -215,7 +217,8 @@ TEST(Luong, HasTheGradientsOfItsFormula) {
       .embedding = 2, .hidden = 2, .decoder_hidden = 3, .cell = layers::Cell::lstm, .input_feeding = true, .label_smoothing = 0.1};
   LuongOptions deep = {.embedding = 2, .hidden = 2, .decoder_hidden = 3, .layers = 2, .cell = layers::Cell::gru};
   deep.attention = {.score = addressing::Score::additive, .hidden = 2};
-  for (const LuongOptions& options : {fed, deep}) {
+  const LuongOptions tied = {.embedding = 3, .hidden = 2, .decoder_hidden = 3, .tied = true};
+  for (const LuongOptions& options : {fed, deep, tied}) {
     const std::shared_ptr<Luong> model = make_luong(options);
     model->train();
     const TokenBatch source = batch_of({{4, 8, 5}, {7, 3}}), target = batch_of({{2, 3}, {2, 4, 6, 3}});
@@ -332,6 +335,9 @@ TEST(Luong, RefusesOptionsOutOfRange) {
   EXPECT_THAT(making([](LuongOptions& options) { options.dropout = 1; }), luong_refuses("expected dropout from 0 to below 1, got 1"));
   EXPECT_THAT(making([](LuongOptions& options) { options.label_smoothing = -0.5; }),
               luong_refuses("expected label_smoothing from 0 to below 1, got -0.5"));
+  EXPECT_THAT(making([](LuongOptions& options) { options.tied = true; }),
+              luong_refuses("tied embeddings need embedding = decoder_hidden, since one weight serves both, got 3 and 5; make them equal, or "
+                            "leave tied out"));
   EXPECT_THAT(
       making([](LuongOptions& options) { options.attention.score = addressing::Score::dot; }),
       ThrowsMessage<InvalidArgument>(StrEq("attend::addressing::Attention: score \"dot\" needs queries and keys of the same width, got 5 "
