@@ -301,9 +301,8 @@ class FusedSequence : public torch::autograd::Function<FusedSequence> {
     const Trace trace = fused_forward(input);
     const std::int64_t last = reverse ? 0 : projected.size(0);
     const Tensor last_cell = lstm ? trace.cell[last].clone() : at::empty({0}, projected.options());
-    context->save_for_backward(
-        {projected, weight, bias, hidden, cell, valid, trace.gates, trace.hidden, trace.cell, trace.tanh_cell, trace.recurrent,
-         trace.reset_hidden});
+    context->save_for_backward({projected, weight, bias, hidden, cell, valid, trace.gates, trace.hidden, trace.cell, trace.tanh_cell,
+                                trace.recurrent, trace.reset_hidden});
     context->saved_data["lstm"] = lstm;
     context->saved_data["reset_before"] = reset_before;
     context->saved_data["reverse"] = reverse;
@@ -313,8 +312,9 @@ class FusedSequence : public torch::autograd::Function<FusedSequence> {
 
   static variable_list backward(AutogradContext* context, variable_list output_gradients) {
     const variable_list saved = context->get_saved_variables();
-    const SequenceInput input{context->saved_data["lstm"].toBool() ? Cell::lstm : Cell::gru,
-                              context->saved_data["reset_before"].toBool() ? Reset::before : Reset::after, context->saved_data["reverse"].toBool(), saved[0], saved[1], saved[2], saved[3], saved[4], context->saved_data["padded"].toBool() ? saved[5] : Tensor()};
+    const auto flag = [context](const char* name) { return context->saved_data[name].toBool(); };
+    const SequenceInput input{flag("lstm") ? Cell::lstm : Cell::gru, flag("reset_before") ? Reset::before : Reset::after, flag("reverse"),
+                              saved[0], saved[1], saved[2], saved[3], saved[4], flag("padded") ? saved[5] : Tensor()};
     const Tensor hidden_gradients = output_gradients[0].defined() ? output_gradients[0] : at::zeros_like(saved[7]);
     const bool lstm = input.cell == Cell::lstm;
     const Tensor cell_gradient = !lstm || output_gradients[1].defined() ? output_gradients[1] : at::zeros_like(saved[4]);

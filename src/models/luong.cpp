@@ -92,7 +92,7 @@ ModelOutput Luong::forward(const TokenBatch& source, const TokenBatch& target) {
     const Tensor hidden = drop(decoder_(embedded, Tensor(), encoded.start).output);               // [B, Lt, D]
     attentional = attentional_vector(hidden, encoded.memory, source.lengths);
   }
-  const Tensor logits = output_(attentional, target_embedding_->weight);                                                     // [B, Lt, V]
+  const Tensor logits = output_(attentional, target_embedding_->weight);                          // [B, Lt, V]
   return {logits, {{"cross_entropy", cross_entropy(logits, wanted, is_training() ? options_.label_smoothing : 0.0)}}};
 }
 
@@ -116,7 +116,7 @@ Tensor Luong::step(const Tensor& previous, DecoderState& state) {
   parts[2] = one.state.hidden;
   if (lstm) parts[3] = one.state.cell;
   if (options_.input_feeding) parts.back() = attentional;
-  return output_(attentional, target_embedding_->weight).squeeze(1).log_softmax(1);                                          // [B, V]
+  return output_(attentional, target_embedding_->weight).squeeze(1).log_softmax(1);               // [B, V]
 }
 
 }  // namespace attend::models

@@ -127,7 +127,8 @@ TEST_F(Recipes, ValuesThatDoNotFitAreRefusedWithTheirLine) {
   expect_refusal<InvalidArgument>(least + "[train]\nsteps = \"many\"\n", 5, "train.steps: expected an integer, got a text");
   expect_refusal<InvalidArgument>(least + "[train]\n\nsteps = 0\n", 6, "train.steps: expected at least 1, got 0");
   expect_refusal<InvalidArgument>(least + "[train]\nbeta1 = 1.5\n", 5, "train.beta1: expected a number from 0 to below 1, got 1.5");
-  expect_refusal<InvalidArgument>(least + "[model]\nname = \"luon\"\n", 5, "model.name: expected one of \"luong\", \"rnn\", \"rnnsearch\", \"attention-layer\", got \"luon\"; did you mean \"luong\"?");
+  expect_refusal<InvalidArgument>(least + "[model]\nname = \"luon\"\n", 5,
+                                  "model.name: expected one of \"luong\", \"rnn\", \"rnnsearch\", \"attention-layer\", got \"luon\"; did you mean \"luong\"?");
   expect_refusal<InvalidArgument>(least + "longest = 0\n", 4, "data.longest: expected at least 1, got 0");
   expect_refusal<InvalidArgument>(least + "test = [\"a\", \"b\", \"c\"]\n", 4, "data.test: expected one TSV file or two parallel files, got 3 files");
   expect_refusal<InvalidArgument>(least + "[decode]\nbeam = 0\n", 5, "decode.beam: expected at least 1, got 0");

@@ -59,13 +59,14 @@ struct RnnOptions {
 // Sutskever 2014 §2:
 //   Encoder:  v = the states of all layers after x_1 … x_T, read as x_T … x_1 (§3.3)
 //   Decoder:  h_0 = v,  h_t = cell(y_{t−1}, h_{t−1}),  p(y_t | y_<t, v) = softmax(W_s h_t)                       equation 1
-// Cho 2014 appendix A (source_vector every-step), one layer there, with a GRU and Reset::before:
+// Cho 2014 appendix A (source_vector every-step), there with one layer of GRU:
 //   Encoder:  c = tanh(V h_T), of the last layer                                                              A.1
 //   Decoder:  h_0 = tanh(V' c),  h_t = cell([y_{t−1} ; c], h_{t−1})                                              A.2
 //             s'_t = O_h h_t + O_y y_{t−1} + O_c c,  s_t = max of its pairs,  p(y_t | …) = softmax(G s_t)             A.2
 // The whole target goes through decoder and output in one call each. There is nothing to align: alignment_module() is empty.
 // The end token counts as the source's last, so that reversed it is read first. With several layers or an LSTM each layer's hidden state and cell has
-// rows of its own in V', on which Cho 2014 (one layer of GRU) is silent. O and G have biases, the paper's have none.
+// rows of its own in V', on which Cho 2014 (one layer of GRU) is silent. The cell is one of layers::Recurrent on [y ; c]: c enters the candidate beside y, where
+// Cho's decoder has it, with the product of the state, under the reset gate. O and G have biases, the paper's have none.
 class ATTEND_API Rnn : public SequenceToSequence {
  public:
   // InvalidArgument where an option is out of range, where reset is "before" with an LSTM, or where tied widths differ.
