@@ -61,6 +61,9 @@ class Predicting {
     options_.beam = arguments.beam > 0 ? arguments.beam : std::max(run_.recipe.decode.beam, std::max<std::int64_t>(arguments.n_best, 1));
     options_.n_best = std::max<std::int64_t>(arguments.n_best, 1);
     options_.alignments = arguments.alignments || arguments.json || !arguments.record.empty();
+    if ((arguments.alignments || !arguments.record.empty()) && run_.model->alignment_module().empty())
+      throw InvalidArgument(format("{}: its model \"{}\" has no attention, so that it aligns nothing; leave out {}", arguments.run,
+                                   name_of(run_.recipe.model.name), arguments.alignments ? "--alignments" : "--record"));
   }
 
   void all() {

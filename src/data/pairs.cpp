@@ -49,7 +49,7 @@ void check_line(const std::string& place, const std::string& line) {
                              static_cast<int>(static_cast<unsigned char>(line[*bad]))));
 }
 
-Pairs read_tsv(const std::filesystem::path& file) {
+Pairs read_tsv(const std::filesystem::path& file, FurtherColumns further) {
   Pairs pairs;
   const std::vector<std::string> lines = lines_of(file);
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -61,7 +61,15 @@ Pairs read_tsv(const std::filesystem::path& file) {
     const std::size_t tab = lines[i].find('\t');
     if (tab == std::string::npos)
       throw InvalidData(format("{}: expected two columns, source TAB target, got one; are the columns separated by spaces?", place));
-    add(pairs, place, lines[i].substr(0, tab), lines[i].substr(tab + 1, lines[i].find('\t', tab + 1) - tab - 1), i + 1);
+    const std::string source = lines[i].substr(0, tab);
+    std::size_t end = std::min(lines[i].find('\t', tab + 1), lines[i].size());
+    add(pairs, place, source, lines[i].substr(tab + 1, end - tab - 1), i + 1);
+    while (further == FurtherColumns::targets && end < lines[i].size()) {
+      const std::size_t begin = end + 1;
+      end = std::min(lines[i].find('\t', begin), lines[i].size());
+      const std::string target = lines[i].substr(begin, end - begin);
+      if (!is_blank(target)) add(pairs, place, source, target, i + 1);
+    }
   }
   return pairs;
 }

@@ -100,6 +100,40 @@ HWY_INLINE void gru_backward_at(D d, std::int64_t size, std::int64_t j, const Gr
   hn::StoreU(hn::Mul(dh, z), d, row.hidden_before_gradient + j);
 }
 
+template <class D, class T>
+HWY_INLINE void gru_gates_forward_at(D d, std::int64_t size, std::int64_t j, const GruGatesForward<T>& row) {
+  const auto sum = [&](std::int64_t at) { return hn::Add(hn::LoadU(d, row.input + at), hn::LoadU(d, row.recurrent + at)); };
+  const auto r = sigmoid(d, sum(j)), z = sigmoid(d, sum(size + j));
+  hn::StoreU(r, d, row.gates + j);
+  hn::StoreU(z, d, row.gates + size + j);
+  hn::StoreU(hn::Mul(r, hn::LoadU(d, row.hidden_before + j)), d, row.reset_hidden + j);
+}
+
+template <class D, class T>
+HWY_INLINE void gru_candidate_forward_at(D d, std::int64_t size, std::int64_t j, const GruCandidateForward<T>& row) {
+  const auto n = hyperbolic_tangent(d, hn::Add(hn::LoadU(d, row.input + 2 * size + j), hn::LoadU(d, row.recurrent + 2 * size + j)));
+  const auto z = hn::LoadU(d, row.gates + size + j);
+  hn::StoreU(n, d, row.gates + 2 * size + j);
+  hn::StoreU(hn::MulAdd(z, hn::Sub(hn::LoadU(d, row.hidden_before + j), n), n), d, row.hidden + j);
+}
+
+template <class D, class T>
+HWY_INLINE void gru_candidate_backward_at(D d, std::int64_t size, std::int64_t j, const GruCandidateBackward<T>& row) {
+  const auto z = hn::LoadU(d, row.gates + size + j), n = hn::LoadU(d, row.gates + 2 * size + j);
+  const auto dh = hn::LoadU(d, row.hidden_gradient + j);
+  const auto dz = hn::Mul(hn::Mul(dh, hn::Sub(hn::LoadU(d, row.hidden_before + j), n)), sigmoid_slope(d, z));
+  hn::StoreU(dz, d, row.gates_gradient + size + j);
+  hn::StoreU(hn::Mul(hn::Mul(dh, hn::Sub(hn::Set(d, 1), z)), tangent_slope(d, n)), d, row.gates_gradient + 2 * size + j);
+  hn::StoreU(hn::Mul(dh, z), d, row.hidden_before_gradient + j);
+}
+
+template <class D, class T>
+HWY_INLINE void gru_gates_backward_at(D d, std::int64_t j, const GruGatesBackward<T>& row) {
+  const auto r = hn::LoadU(d, row.gates + j), through = hn::LoadU(d, row.reset_hidden_gradient + j);
+  hn::StoreU(hn::Mul(hn::Mul(through, hn::LoadU(d, row.hidden_before + j)), sigmoid_slope(d, r)), d, row.gates_gradient + j);
+  hn::StoreU(hn::MulAdd(through, r, hn::LoadU(d, row.hidden_before_gradient + j)), d, row.hidden_before_gradient + j);
+}
+
 // Calls `at(d, j)` for whole vectors, then for single lanes.
 template <class T, class F>
 HWY_INLINE void for_lanes(std::int64_t size, const F& at) {
@@ -126,6 +160,22 @@ template <class T>
 void gru_backward_row(std::int64_t size, const GruBackward<T>& row) {
   for_lanes<T>(size, [&](auto d, std::int64_t j) { gru_backward_at(d, size, j, row); });
 }
+template <class T>
+void gru_gates_forward_row(std::int64_t size, const GruGatesForward<T>& row) {
+  for_lanes<T>(size, [&](auto d, std::int64_t j) { gru_gates_forward_at(d, size, j, row); });
+}
+template <class T>
+void gru_candidate_forward_row(std::int64_t size, const GruCandidateForward<T>& row) {
+  for_lanes<T>(size, [&](auto d, std::int64_t j) { gru_candidate_forward_at(d, size, j, row); });
+}
+template <class T>
+void gru_candidate_backward_row(std::int64_t size, const GruCandidateBackward<T>& row) {
+  for_lanes<T>(size, [&](auto d, std::int64_t j) { gru_candidate_backward_at(d, size, j, row); });
+}
+template <class T>
+void gru_gates_backward_row(std::int64_t size, const GruGatesBackward<T>& row) {
+  for_lanes<T>(size, [&](auto d, std::int64_t j) { gru_gates_backward_at(d, j, row); });
+}
 
 void lstm_forward_float(std::int64_t size, const LstmForward<float>& row) { lstm_forward_row(size, row); }
 void lstm_forward_double(std::int64_t size, const LstmForward<double>& row) { lstm_forward_row(size, row); }
@@ -135,6 +185,14 @@ void gru_forward_float(std::int64_t size, const GruForward<float>& row) { gru_fo
 void gru_forward_double(std::int64_t size, const GruForward<double>& row) { gru_forward_row(size, row); }
 void gru_backward_float(std::int64_t size, const GruBackward<float>& row) { gru_backward_row(size, row); }
 void gru_backward_double(std::int64_t size, const GruBackward<double>& row) { gru_backward_row(size, row); }
+void gru_gates_forward_float(std::int64_t size, const GruGatesForward<float>& row) { gru_gates_forward_row(size, row); }
+void gru_gates_forward_double(std::int64_t size, const GruGatesForward<double>& row) { gru_gates_forward_row(size, row); }
+void gru_candidate_forward_float(std::int64_t size, const GruCandidateForward<float>& row) { gru_candidate_forward_row(size, row); }
+void gru_candidate_forward_double(std::int64_t size, const GruCandidateForward<double>& row) { gru_candidate_forward_row(size, row); }
+void gru_candidate_backward_float(std::int64_t size, const GruCandidateBackward<float>& row) { gru_candidate_backward_row(size, row); }
+void gru_candidate_backward_double(std::int64_t size, const GruCandidateBackward<double>& row) { gru_candidate_backward_row(size, row); }
+void gru_gates_backward_float(std::int64_t size, const GruGatesBackward<float>& row) { gru_gates_backward_row(size, row); }
+void gru_gates_backward_double(std::int64_t size, const GruGatesBackward<double>& row) { gru_gates_backward_row(size, row); }
 
 }  // namespace attend::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -150,6 +208,14 @@ HWY_EXPORT(gru_forward_float);
 HWY_EXPORT(gru_forward_double);
 HWY_EXPORT(gru_backward_float);
 HWY_EXPORT(gru_backward_double);
+HWY_EXPORT(gru_gates_forward_float);
+HWY_EXPORT(gru_gates_forward_double);
+HWY_EXPORT(gru_candidate_forward_float);
+HWY_EXPORT(gru_candidate_forward_double);
+HWY_EXPORT(gru_candidate_backward_float);
+HWY_EXPORT(gru_candidate_backward_double);
+HWY_EXPORT(gru_gates_backward_float);
+HWY_EXPORT(gru_gates_backward_double);
 
 void lstm_forward(std::int64_t size, const LstmForward<float>& row) { HWY_DYNAMIC_DISPATCH(lstm_forward_float)(size, row); }
 void lstm_forward(std::int64_t size, const LstmForward<double>& row) { HWY_DYNAMIC_DISPATCH(lstm_forward_double)(size, row); }
@@ -159,6 +225,14 @@ void gru_forward(std::int64_t size, const GruForward<float>& row) { HWY_DYNAMIC_
 void gru_forward(std::int64_t size, const GruForward<double>& row) { HWY_DYNAMIC_DISPATCH(gru_forward_double)(size, row); }
 void gru_backward(std::int64_t size, const GruBackward<float>& row) { HWY_DYNAMIC_DISPATCH(gru_backward_float)(size, row); }
 void gru_backward(std::int64_t size, const GruBackward<double>& row) { HWY_DYNAMIC_DISPATCH(gru_backward_double)(size, row); }
+void gru_gates_forward(std::int64_t size, const GruGatesForward<float>& row) { HWY_DYNAMIC_DISPATCH(gru_gates_forward_float)(size, row); }
+void gru_gates_forward(std::int64_t size, const GruGatesForward<double>& row) { HWY_DYNAMIC_DISPATCH(gru_gates_forward_double)(size, row); }
+void gru_candidate_forward(std::int64_t size, const GruCandidateForward<float>& row) { HWY_DYNAMIC_DISPATCH(gru_candidate_forward_float)(size, row); }
+void gru_candidate_forward(std::int64_t size, const GruCandidateForward<double>& row) { HWY_DYNAMIC_DISPATCH(gru_candidate_forward_double)(size, row); }
+void gru_candidate_backward(std::int64_t size, const GruCandidateBackward<float>& row) { HWY_DYNAMIC_DISPATCH(gru_candidate_backward_float)(size, row); }
+void gru_candidate_backward(std::int64_t size, const GruCandidateBackward<double>& row) { HWY_DYNAMIC_DISPATCH(gru_candidate_backward_double)(size, row); }
+void gru_gates_backward(std::int64_t size, const GruGatesBackward<float>& row) { HWY_DYNAMIC_DISPATCH(gru_gates_backward_float)(size, row); }
+void gru_gates_backward(std::int64_t size, const GruGatesBackward<double>& row) { HWY_DYNAMIC_DISPATCH(gru_gates_backward_double)(size, row); }
 
 }  // namespace attend::kernels
 #endif

@@ -46,4 +46,42 @@ struct GruBackward {
 void gru_backward(std::int64_t hidden_size, const GruBackward<float>& row);
 void gru_backward(std::int64_t hidden_size, const GruBackward<double>& row);
 
+// The GRU whose reset gate acts before the product, W_hn (r ∘ h) + b_hn: in two parts, since that product stands between them.
+// First: input and recurrent [3H] of r and z in; out in gates r = σ, z = σ, and reset_hidden = r ∘ hidden_before [H].
+template <class T>
+struct GruGatesForward {
+  const T *input, *recurrent, *hidden_before;
+  T *gates, *reset_hidden;
+};
+void gru_gates_forward(std::int64_t hidden_size, const GruGatesForward<float>& row);
+void gru_gates_forward(std::int64_t hidden_size, const GruGatesForward<double>& row);
+
+// Then: out in gates n = tanh(input_n + recurrent_n), recurrent_n the product; hidden = n + z ∘ (hidden_before − n).
+template <class T>
+struct GruCandidateForward {
+  const T *input, *recurrent, *hidden_before;
+  T *gates, *hidden;
+};
+void gru_candidate_forward(std::int64_t hidden_size, const GruCandidateForward<float>& row);
+void gru_candidate_forward(std::int64_t hidden_size, const GruCandidateForward<double>& row);
+
+// Backward in the other order. First: the gradients of what goes into z and n, in their places of gates_gradient [3H], and of hidden_before as far
+// as it goes through neither gate.
+template <class T>
+struct GruCandidateBackward {
+  const T *gates, *hidden_before, *hidden_gradient;
+  T *gates_gradient, *hidden_before_gradient;
+};
+void gru_candidate_backward(std::int64_t hidden_size, const GruCandidateBackward<float>& row);
+void gru_candidate_backward(std::int64_t hidden_size, const GruCandidateBackward<double>& row);
+
+// Then, from the gradient of reset_hidden: that of what goes into r, in its place; what passes through r is added to hidden_before_gradient.
+template <class T>
+struct GruGatesBackward {
+  const T *gates, *hidden_before, *reset_hidden_gradient;
+  T *gates_gradient, *hidden_before_gradient;
+};
+void gru_gates_backward(std::int64_t hidden_size, const GruGatesBackward<float>& row);
+void gru_gates_backward(std::int64_t hidden_size, const GruGatesBackward<double>& row);
+
 }  // namespace attend::kernels

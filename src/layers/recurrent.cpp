@@ -20,6 +20,8 @@ RecurrentImpl::RecurrentImpl(std::int64_t input_size, std::int64_t hidden_size, 
                                  hidden_size, options.layers));
   if (!(options.dropout >= 0 && options.dropout < 1))
     throw InvalidArgument(format("{}: expected dropout from 0 to below 1, got {}", recurrent_name, options.dropout));
+  if (options.cell == Cell::lstm && options.reset == Reset::before)
+    throw InvalidArgument(format("{}: expected reset \"after\" for an LSTM, which has no reset gate, got \"before\"", recurrent_name));
   reset();
 }
 
@@ -48,7 +50,7 @@ void RecurrentImpl::reset() {
 
 void RecurrentImpl::pretty_print(std::ostream& stream) const {
   stream << recurrent_name << "(" << input_size_ << ", " << hidden_size_ << ", cell=" << name_of(options_.cell) << ", layers=" << options_.layers
-         << (options_.bidirectional ? ", bidirectional" : "") << ")";
+         << (options_.bidirectional ? ", bidirectional" : "") << (options_.reset == Reset::before ? ", reset=before" : "") << ")";
 }
 
 // bool [L, B], true at real steps; undefined where no sequence is padded.
@@ -94,6 +96,7 @@ RecurrentResult RecurrentImpl::forward(const Tensor& input, const Tensor& length
       const Tensor* weights = &weights_[static_cast<std::size_t>(4 * number)];  // W_i, W_h, b_i, b_h
       SequenceInput sequence;
       sequence.cell = options_.cell;
+      sequence.reset = options_.reset;
       sequence.reverse = direction == 1;
       sequence.projected = at::linear(current, weights[0], lstm ? weights[2] + weights[3] : weights[2]);  // [L, B, G·H]
       sequence.recurrent_weight = weights[1];
@@ -110,6 +113,27 @@ RecurrentResult RecurrentImpl::forward(const Tensor& input, const Tensor& length
     if (layer + 1 < options_.layers && options_.dropout > 0) current = at::dropout(current, options_.dropout, is_training());
   }
   return {current.transpose(0, 1), {at::stack(last_hidden, 1), lstm ? at::stack(last_cell, 1) : Tensor()}};
+}
+
+Tensor gru_step(const Tensor& projected, const Tensor& hidden, const Tensor& recurrent_weight, const Tensor& recurrent_bias, Reset reset) {
+  constexpr auto where = "attend::layers::gru_step";
+  check_shape(where, "hidden", hidden, {{"B"}, {"H"}});
+  const std::int64_t H = hidden.size(1);
+  check_shape(where, "projected", projected, {{"B", hidden.size(0)}, {"3H", 3 * H}});
+  check_shape(where, "recurrent_weight", recurrent_weight, {{"3H", 3 * H}, {"H", H}});
+  check_shape(where, "recurrent_bias", recurrent_bias, {{"3H", 3 * H}});
+  check_floating(where, "projected", projected);
+  check_matches(where, "hidden", hidden, "projected", projected);
+  check_matches(where, "recurrent_weight", recurrent_weight, "projected", projected);
+  check_matches(where, "recurrent_bias", recurrent_bias, "projected", projected);
+  SequenceInput sequence;
+  sequence.cell = Cell::gru;
+  sequence.reset = reset;
+  sequence.projected = projected.unsqueeze(0);                                                    // [1, B, 3H]
+  sequence.recurrent_weight = recurrent_weight;
+  sequence.recurrent_bias = recurrent_bias;
+  sequence.hidden = hidden;
+  return recurrent_sequence(sequence, Path::automatic).hidden[0];
 }
 
 }  // namespace attend::layers

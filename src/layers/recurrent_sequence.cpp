@@ -12,7 +12,19 @@ struct StepState {
   Tensor hidden, cell;  // [B, H]
 };
 
+// A GRU's step with the reset gate before the product.
+StepState composed_reset_step(const SequenceInput& input, const Tensor& projected, const StepState& before) {
+  const std::int64_t H = before.hidden.size(1);
+  const auto product = [&](const Tensor& state, std::int64_t from, std::int64_t to) {
+    return at::linear(state, input.recurrent_weight.slice(0, from, to), input.recurrent_bias.slice(0, from, to));
+  };
+  const std::vector<Tensor> gates = (projected.slice(1, 0, 2 * H) + product(before.hidden, 0, 2 * H)).sigmoid().chunk(2, 1);  // r, z [B, H]
+  const Tensor n = (projected.slice(1, 2 * H) + product(gates[0] * before.hidden, 2 * H, 3 * H)).tanh();
+  return {n + gates[1] * (before.hidden - n), {}};
+}
+
 StepState composed_step(const SequenceInput& input, const Tensor& projected, const StepState& before) {
+  if (input.reset == Reset::before) return composed_reset_step(input, projected, before);
   const Tensor recurrent = at::matmul(before.hidden, input.recurrent_weight.t());                 // [B, G·H]
   if (input.cell == Cell::lstm) {
     const std::vector<Tensor> gates = (projected + recurrent).chunk(4, 1);                        // i, f, g, o [B, H]
@@ -47,11 +59,12 @@ SequenceOutput composed_sequence(const SequenceInput& input) {
 // What the forward pass leaves for the backward one. Time is stored as it is; `hidden` and `cell` have one row more, for the state before
 // the first step: row 0, or row L where the sequence is read in reverse.
 struct Trace {
-  Tensor gates;      // [L, B, G·H]
-  Tensor hidden;     // [L + 1, B, H]
-  Tensor cell;       // [L + 1, B, H], LSTM
-  Tensor tanh_cell;  // [L, B, H], LSTM
-  Tensor recurrent;  // [L, B, 3H]: W_h h + b_h, GRU
+  Tensor gates;         // [L, B, G·H]
+  Tensor hidden;        // [L + 1, B, H]
+  Tensor cell;          // [L + 1, B, H], LSTM
+  Tensor tanh_cell;     // [L, B, H], LSTM
+  Tensor recurrent;     // [L, B, 3H]: W_h h + b_h, GRU; W_hn (r ∘ h) + b_hn in its last third with Reset::before
+  Tensor reset_hidden;  // [L, B, H]: r ∘ h, GRU with Reset::before; 0 in padding
 };
 
 // Rows of the traces at a step: those of time t, and of the state before it.
@@ -104,10 +117,46 @@ void forward_cells(const SequenceInput& input, Trace& trace, const Places& at) {
   });
 }
 
+// The rows of a step that are no padding, each with its kernel; in padding `otherwise`.
+template <class F, class G>
+void for_real_rows(const SequenceInput& input, const Places& at, std::int64_t batch, std::int64_t width, const F& each, const G& otherwise) {
+  const bool* valid = valid_at(input.valid, at.time);
+  for_rows(batch, width, [&](std::int64_t row) { valid == nullptr || valid[row] ? each(row) : otherwise(row); });
+}
+
+// Both parts of a GRU's step with Reset::before, and the product of r ∘ h between them. The first two thirds of `recurrent` are there already.
+template <class T>
+void forward_reset_step(const SequenceInput& input, Trace& trace, const Places& at) {
+  const std::int64_t batch = trace.hidden.size(1), H = trace.hidden.size(2), width = 3 * H;
+  T* gates = trace.gates.data_ptr<T>() + at.time * batch * width;
+  T* reset_hidden = trace.reset_hidden.data_ptr<T>() + at.time * batch * H;
+  const T* projected = input.projected.data_ptr<T>() + at.time * batch * width;
+  const T* recurrent = trace.recurrent.data_ptr<T>() + at.time * batch * width;
+  const T* before = trace.hidden.data_ptr<T>() + at.before * batch * H;
+  T* after = trace.hidden.data_ptr<T>() + at.after * batch * H;
+  for_real_rows(
+      input, at, batch, width,
+      [&](std::int64_t row) {
+        const std::int64_t g = row * width, h = row * H;
+        kernels::gru_gates_forward(H, kernels::GruGatesForward<T>{projected + g, recurrent + g, before + h, gates + g, reset_hidden + h});
+      },
+      // its gradient is 0, which the weight's would take a product with
+      [&](std::int64_t row) { std::fill(reset_hidden + row * H, reset_hidden + (row + 1) * H, T(0)); });
+  Tensor out = trace.recurrent[at.time].slice(1, 2 * H);                                          // [B, H]
+  at::addmm_out(out, input.recurrent_bias.slice(0, 2 * H), trace.reset_hidden[at.time], input.recurrent_weight.slice(0, 2 * H).t());
+  for_real_rows(
+      input, at, batch, width,
+      [&](std::int64_t row) {
+        const std::int64_t g = row * width, h = row * H;
+        kernels::gru_candidate_forward(H, kernels::GruCandidateForward<T>{projected + g, recurrent + g, before + h, gates + g, after + h});
+      },
+      [&](std::int64_t row) { copy_row(before + row * H, after + row * H, H); });
+}
+
 Trace fused_forward(const SequenceInput& input) {
   const std::int64_t steps = input.projected.size(0), batch = input.projected.size(1), H = input.hidden.size(1);
   const auto options = input.projected.options();
-  const bool lstm = input.cell == Cell::lstm;
+  const bool lstm = input.cell == Cell::lstm, reset_before = input.reset == Reset::before;
   Trace trace;
   trace.gates = at::empty_like(input.projected);
   trace.hidden = at::empty({steps + 1, batch, H}, options);
@@ -119,16 +168,20 @@ Trace fused_forward(const SequenceInput& input) {
     trace.tanh_cell = at::empty({steps, batch, H}, options);
   } else {
     trace.recurrent = at::empty_like(input.projected);
+    if (reset_before) trace.reset_hidden = at::empty({steps, batch, H}, options);
   }
-  const Tensor weight = input.recurrent_weight.t();                                               // [H, G·H]
+  const std::int64_t rows = (reset_before ? 2 : lstm ? 4 : 3) * H;                                // of the weight, that take h as it is
+  const Tensor weight = input.recurrent_weight.slice(0, 0, rows).t();                             // [H, rows]
+  const Tensor bias = lstm ? Tensor() : input.recurrent_bias.slice(0, 0, rows);
   for (std::int64_t s = 0; s < steps; ++s) {
     const Places at = places(s, steps, input.reverse);
-    Tensor out = lstm ? trace.gates[at.time] : trace.recurrent[at.time];
-    at::addmm_out(out, lstm ? input.projected[at.time] : input.recurrent_bias, trace.hidden[at.before], weight);  // [B, G·H]
-    if (options.dtype() == at::kDouble)
-      forward_cells<double>(input, trace, at);
+    Tensor out = (lstm ? trace.gates : trace.recurrent)[at.time].slice(1, 0, rows);
+    at::addmm_out(out, lstm ? input.projected[at.time] : bias, trace.hidden[at.before], weight);  // [B, rows]
+    const bool wide = options.dtype() == at::kDouble;
+    if (reset_before)
+      wide ? forward_reset_step<double>(input, trace, at) : forward_reset_step<float>(input, trace, at);
     else
-      forward_cells<float>(input, trace, at);
+      wide ? forward_cells<double>(input, trace, at) : forward_cells<float>(input, trace, at);
   }
   return trace;
 }
@@ -168,29 +221,68 @@ void backward_cells(const SequenceInput& input, const Trace& trace, const Places
   });
 }
 
+// The same for a GRU with Reset::before, whose inputs and products have the same gradients.
+template <class T>
+void backward_reset_step(const SequenceInput& input, const Trace& trace, const Places& at, const Tensor& hidden_gradient, Gradients& gradients,
+                         Tensor& direct) {
+  const std::int64_t batch = trace.hidden.size(1), H = trace.hidden.size(2), width = 3 * H;
+  const T* gates = trace.gates.data_ptr<T>() + at.time * batch * width;
+  const T* before = trace.hidden.data_ptr<T>() + at.before * batch * H;
+  const T* dh = hidden_gradient.data_ptr<T>();
+  T* dx = gradients.projected.data_ptr<T>() + at.time * batch * width;
+  T* through = direct.data_ptr<T>();
+  for_real_rows(
+      input, at, batch, width,
+      [&](std::int64_t row) {
+        const std::int64_t g = row * width, h = row * H;
+        kernels::gru_candidate_backward(H, kernels::GruCandidateBackward<T>{gates + g, before + h, dh + h, dx + g, through + h});
+      },
+      [&](std::int64_t row) {
+        std::fill(dx + row * width, dx + (row + 1) * width, T(0));
+        copy_row(dh + row * H, through + row * H, H);
+      });
+  const Tensor of_reset_hidden = at::mm(gradients.projected[at.time].slice(1, 2 * H), input.recurrent_weight.slice(0, 2 * H));  // [B, H]
+  const T* dr = of_reset_hidden.data_ptr<T>();
+  for_real_rows(
+      input, at, batch, width,
+      [&](std::int64_t row) {
+        const std::int64_t g = row * width, h = row * H;
+        kernels::gru_gates_backward(H, kernels::GruGatesBackward<T>{gates + g, before + h, dr + h, dx + g, through + h});
+      },
+      [](std::int64_t) {});
+}
+
 // hidden_gradients [L + 1, B, H] of all states, in the places of Trace::hidden; cell_gradient [B, H] of the last cell.
 Gradients fused_backward(const SequenceInput& input, const Trace& trace, const Tensor& hidden_gradients, const Tensor& cell_gradient) {
   const std::int64_t steps = trace.gates.size(0), batch = trace.gates.size(1), H = trace.hidden.size(2), width = trace.gates.size(2);
-  const bool lstm = input.cell == Cell::lstm;
+  const bool lstm = input.cell == Cell::lstm, reset_before = input.reset == Reset::before;
+  const std::int64_t rows = reset_before ? 2 * H : width;  // of the weight, that take h as it is
   Gradients gradients;
   gradients.projected = at::empty_like(trace.gates);
   gradients.cell = lstm ? cell_gradient.clone() : Tensor();
-  Tensor recurrent_gradient = lstm ? gradients.projected : at::empty_like(trace.gates);           // [L, B, G·H]
+  Tensor recurrent_gradient = lstm || reset_before ? gradients.projected : at::empty_like(trace.gates);  // [L, B, G·H]
   Tensor direct = at::empty({batch, H}, trace.hidden.options());
   Tensor total = hidden_gradients[places(steps - 1, steps, input.reverse).after].clone();         // [B, H]
   for (std::int64_t s = steps - 1; s >= 0; --s) {
     const Places at = places(s, steps, input.reverse);
-    if (trace.hidden.scalar_type() == at::kDouble)
-      backward_cells<double>(input, trace, at, total, gradients, recurrent_gradient, direct);
+    const bool wide = trace.hidden.scalar_type() == at::kDouble;
+    if (reset_before)
+      wide ? backward_reset_step<double>(input, trace, at, total, gradients, direct)
+           : backward_reset_step<float>(input, trace, at, total, gradients, direct);
     else
-      backward_cells<float>(input, trace, at, total, gradients, recurrent_gradient, direct);
+      wide ? backward_cells<double>(input, trace, at, total, gradients, recurrent_gradient, direct)
+           : backward_cells<float>(input, trace, at, total, gradients, recurrent_gradient, direct);
     at::add_out(total, direct, hidden_gradients[at.before]);
-    total.addmm_(recurrent_gradient[at.time], input.recurrent_weight);                            // [B, G·H] × [G·H, H]
+    total.addmm_(recurrent_gradient[at.time].slice(1, 0, rows), input.recurrent_weight.slice(0, 0, rows));  // [B, rows] × [rows, H]
   }
   gradients.hidden = total;
   const Tensor before = input.reverse ? trace.hidden.slice(0, 1) : trace.hidden.slice(0, 0, steps);
   const Tensor flat = recurrent_gradient.view({steps * batch, width});
-  gradients.weight = at::mm(flat.t(), before.reshape({steps * batch, H}));                        // [G·H, H]
+  gradients.weight = at::mm(flat.slice(1, 0, rows).t(), before.reshape({steps * batch, H}));      // [rows, H]
+  if (reset_before) {
+    const Tensor of_candidate = at::mm(flat.slice(1, rows).t(), trace.reset_hidden.view({steps * batch, H}));  // [H, H]
+    gradients.weight = at::cat({gradients.weight, of_candidate});                                 // [3H, H]
+  }
   if (!lstm) gradients.bias = flat.sum(0);
   return gradients;
 }
@@ -203,14 +295,16 @@ using torch::autograd::variable_list;
 class FusedSequence : public torch::autograd::Function<FusedSequence> {
  public:
   static variable_list forward(AutogradContext* context, const Tensor& projected, const Tensor& weight, const Tensor& bias,
-                               const Tensor& hidden, const Tensor& cell, const Tensor& valid, bool lstm, bool reverse, bool padded) {
-    const SequenceInput input{lstm ? Cell::lstm : Cell::gru, reverse, projected.contiguous(), weight, bias, hidden, cell, padded ? valid : Tensor()};
+                               const Tensor& hidden, const Tensor& cell, const Tensor& valid, bool lstm, bool reset_before, bool reverse, bool padded) {
+    const SequenceInput input{lstm ? Cell::lstm : Cell::gru, reset_before ? Reset::before : Reset::after, reverse, projected.contiguous(),
+                              weight, bias, hidden, cell, padded ? valid : Tensor()};
     const Trace trace = fused_forward(input);
     const std::int64_t last = reverse ? 0 : projected.size(0);
     const Tensor last_cell = lstm ? trace.cell[last].clone() : at::empty({0}, projected.options());
-    context->save_for_backward(
-        {projected, weight, bias, hidden, cell, valid, trace.gates, trace.hidden, trace.cell, trace.tanh_cell, trace.recurrent});
+    context->save_for_backward({projected, weight, bias, hidden, cell, valid, trace.gates, trace.hidden, trace.cell, trace.tanh_cell,
+                                trace.recurrent, trace.reset_hidden});
     context->saved_data["lstm"] = lstm;
+    context->saved_data["reset_before"] = reset_before;
     context->saved_data["reverse"] = reverse;
     context->saved_data["padded"] = padded;
     return {trace.hidden, last_cell};
@@ -218,8 +312,9 @@ class FusedSequence : public torch::autograd::Function<FusedSequence> {
 
   static variable_list backward(AutogradContext* context, variable_list output_gradients) {
     const variable_list saved = context->get_saved_variables();
-    const SequenceInput input{context->saved_data["lstm"].toBool() ? Cell::lstm : Cell::gru, context->saved_data["reverse"].toBool(),
-                              saved[0], saved[1], saved[2], saved[3], saved[4], context->saved_data["padded"].toBool() ? saved[5] : Tensor()};
+    const auto flag = [context](const char* name) { return context->saved_data[name].toBool(); };
+    const SequenceInput input{flag("lstm") ? Cell::lstm : Cell::gru, flag("reset_before") ? Reset::before : Reset::after, flag("reverse"),
+                              saved[0], saved[1], saved[2], saved[3], saved[4], flag("padded") ? saved[5] : Tensor()};
     const Tensor hidden_gradients = output_gradients[0].defined() ? output_gradients[0] : at::zeros_like(saved[7]);
     const bool lstm = input.cell == Cell::lstm;
     const Tensor cell_gradient = !lstm || output_gradients[1].defined() ? output_gradients[1] : at::zeros_like(saved[4]);
@@ -227,8 +322,8 @@ class FusedSequence : public torch::autograd::Function<FusedSequence> {
     if (at::GradMode::is_enabled())
       gradients = composed_gradients(input, hidden_gradients, cell_gradient);
     else
-      gradients = fused_backward(input, {saved[6], saved[7], saved[8], saved[9], saved[10]}, hidden_gradients.contiguous(), cell_gradient);
-    return {gradients.projected, gradients.weight, gradients.bias, gradients.hidden, gradients.cell, Tensor(), Tensor(), Tensor(), Tensor()};
+      gradients = fused_backward(input, {saved[6], saved[7], saved[8], saved[9], saved[10], saved[11]}, hidden_gradients.contiguous(), cell_gradient);
+    return {gradients.projected, gradients.weight, gradients.bias, gradients.hidden, gradients.cell, Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 
  private:
@@ -276,7 +371,7 @@ SequenceOutput recurrent_sequence(const SequenceInput& input, Path path) {
   const bool padded = input.valid.defined();
   const variable_list outputs =
       FusedSequence::apply(input.projected, input.recurrent_weight, lstm ? nothing : input.recurrent_bias, input.hidden,
-                           lstm ? input.cell_state : nothing, padded ? input.valid.contiguous() : nothing, lstm, input.reverse, padded);
+                           lstm ? input.cell_state : nothing, padded ? input.valid.contiguous() : nothing, lstm, input.reset == Reset::before, input.reverse, padded);
   const std::int64_t steps = input.projected.size(0);
   return {input.reverse ? outputs[0].slice(0, 0, steps) : outputs[0].slice(0, 1), lstm ? outputs[1] : Tensor()};
 }

@@ -9,6 +9,7 @@ namespace attend::layers {
 
 struct SequenceInput {
   Cell cell = Cell::lstm;
+  Reset reset = Reset::after;  // GRU only
   bool reverse = false;     // from the last step to the first
   Tensor projected;         // [L, B, G·H]: W_i x + b_i of all steps; for an LSTM b_h is in it too
   Tensor recurrent_weight;  // [G·H, H]

@@ -1,6 +1,7 @@
 #include "attend/models/luong.h"
 
 #include "attend/core/shapes.h"
+#include "models/checks.h"
 
 namespace attend::models {
 namespace {
@@ -23,6 +24,7 @@ void check_options(std::int64_t source_vocabulary, std::int64_t target_vocabular
   };
   fraction("dropout", options.dropout);
   fraction("label_smoothing", options.label_smoothing);
+  check_tied(luong_name, options.tied, options.embedding, "decoder_hidden", options.decoder_hidden);
 }
 
 }  // namespace
@@ -32,8 +34,9 @@ Luong::Luong(std::int64_t source_vocabulary, std::int64_t target_vocabulary, Luo
   using torch::nn::Linear, torch::nn::LinearOptions, torch::nn::Embedding;
   const std::int64_t memory = 2 * options.hidden, hidden = options.decoder_hidden;
   const std::int64_t decoder_input = options.embedding + (options.input_feeding ? hidden : 0);
+  const auto weight = options.tied ? layers::OutputWeight::embedding : layers::OutputWeight::own;
   source_embedding_ = register_module("source_embedding", Embedding(source_vocabulary, options.embedding));
-  target_embedding_ = register_module("target_embedding", Embedding(target_vocabulary, options.embedding));
+  target_embedding_ = register_module("target_embedding", layers::token_embedding(target_vocabulary, options.embedding, weight));
   encoder_ = register_module("encoder",
                              layers::Recurrent(options.embedding, options.hidden,
                                                layers::RecurrentOptions{options.cell, options.layers, /*bidirectional=*/true, options.dropout, Path::automatic}));
@@ -45,7 +48,7 @@ Luong::Luong(std::int64_t source_vocabulary, std::int64_t target_vocabulary, Luo
   if (options.attention.normalizer == addressing::Normalizer::hard_sample)
     score_function_ = register_module("score_function", addressing::ScoreFunctionLoss(options.hard));
   combine_ = register_module("combine", Linear(LinearOptions(memory + hidden, hidden).bias(false)));
-  output_ = register_module("output", Linear(hidden, target_vocabulary));
+  output_ = register_module("output", layers::TokenOutput(hidden, target_vocabulary, weight));
 }
 
 Luong::Encoded Luong::read_source(const TokenBatch& source) {
@@ -113,7 +116,7 @@ ModelOutput Luong::forward(const TokenBatch& source, const TokenBatch& target) {
     const Tensor hidden = drop(decoder_(embedded, Tensor(), encoded.start).output);               // [B, Lt, D]
     attentional = attentional_vector(hidden, encoded.memory, source.lengths, 0, &reads);
   }
-  const Tensor logits = output_(attentional);                                                     // [B, Lt, V]
+  const Tensor logits = output_(attentional, target_embedding_->weight);                          // [B, Lt, V]
   ModelOutput output{logits, {{"cross_entropy", cross_entropy(logits, wanted, is_training() ? options_.label_smoothing : 0.0)}}};
   // in evaluation nothing is drawn
   if (!score_function_.is_empty() && attention_->is_training())
@@ -144,7 +147,7 @@ Tensor Luong::step(const Tensor& previous, DecoderState& state) {
   parts[3] = one.state.hidden;
   if (lstm) parts[4] = one.state.cell;
   if (options_.input_feeding) parts.back() = attentional;
-  return output_(attentional).squeeze(1).log_softmax(1);                                          // [B, V]
+  return output_(attentional, target_embedding_->weight).squeeze(1).log_softmax(1);               // [B, V]
 }
 
 }  // namespace attend::models

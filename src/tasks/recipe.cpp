@@ -11,8 +11,6 @@
 namespace attend::tasks {
 namespace {
 
-const std::vector<std::string> model_names = {"luong"};
-
 std::vector<std::string> recipes_in(const std::filesystem::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -36,9 +34,6 @@ void check(const Recipe& recipe, const io::Value& table, const std::string& sour
     const io::Value* value = table.find_path(path);
     return options_detail::place_text(source, value == nullptr ? 0 : value->line(), path);
   };
-  const std::string& model = recipe.model.name;
-  if (std::find(model_names.begin(), model_names.end(), model) == model_names.end())
-    throw InvalidArgument(format("{}: there is no model \"{}\"{}", place("model.name"), model, did_you_mean(model, model_names)));
   const DataOptions& data = recipe.data;
   if (data.corpus.empty() && data.train.empty())
     throw InvalidArgument(format("{}: expected a corpus (made by `attend data`) or the paths of train", place("data")));
@@ -110,10 +105,21 @@ std::string to_toml(const Recipe& recipe) { return io::to_toml(write_options(rec
 
 std::string settings_table() {
   std::string text = "| setting | default | meaning |\n| --- | --- | --- |\n";
-  for (const OptionDescription& row : describe_options<Recipe>()) {
+  const auto add = [&text](const OptionDescription& row, const std::string& of) {
     std::string choices;
     for (const std::string& choice : row.choices) choices += (choices.empty() ? "; one of " : ", ") + choice;
-    text += format("| `{}` | {} | {}{} |\n", row.name, row.default_text.empty() ? "" : "`" + row.default_text + "`", row.meaning, choices);
+    text += format("| `{}`{} | {} | {}{} |\n", row.name, of, row.default_text.empty() ? "" : "`" + row.default_text + "`", row.meaning, choices);
+  };
+  for (const OptionDescription& row : describe_options<Recipe>()) {
+    const bool of_a_model = row.name.starts_with("model.") && row.name != "model.name";
+    if (!of_a_model) add(row, "");
+    if (row.name != "model.name") continue;
+    for (const EnumName<ModelName>& model : EnumNames<ModelName>::values) {
+      ModelOptions chosen;
+      chosen.name = model.value;
+      for (const OptionDescription& own : describe_options(chosen, "model"))
+        if (own.name != "model.name") add(own, format(" of {}", model.name));
+    }
   }
   return text;
 }

@@ -3,7 +3,10 @@
 #include "attend/base/error.h"
 #include "attend/core/tensor_file.h"
 #include "attend/io/json.h"
+#include "attend/models/attention_layer.h"
 #include "attend/models/luong.h"
+#include "attend/models/rnn.h"
+#include "attend/models/rnnsearch.h"
 
 namespace attend::tasks {
 namespace {
@@ -16,12 +19,36 @@ void check_vocabulary(const io::SafetensorsFile& file, const char* key, const da
                              path.string(), file.path().string(), file.meta(key), vocabulary.fingerprint()));
 }
 
+// The class that takes these options.
+template <class Options>
+struct ModelOf;
+template <>
+struct ModelOf<models::LuongOptions> { using type = models::Luong; };
+template <>
+struct ModelOf<models::RnnOptions> { using type = models::Rnn; };
+template <>
+struct ModelOf<models::RnnsearchOptions> { using type = models::Rnnsearch; };
+template <>
+struct ModelOf<models::AttentionLayerOptions> { using type = models::AttentionLayer; };
+
+// Whether a model was made with these options. Settings that came with a later version of attend had their defaults then.
+bool was_made_with(const std::string& metadata, const ModelOptions& options, const std::string& source) {
+  ModelOptions own;
+  try {
+    read_options(own, io::parse_json(metadata, source), source);
+  } catch (const InvalidArgument&) {
+    return false;
+  }
+  return write_options(own) == write_options(options);
+}
+
 }  // namespace
 
 std::shared_ptr<models::SequenceToSequence> make_model(const ModelOptions& options, std::int64_t source_vocabulary,
                                                        std::int64_t target_vocabulary) {
-  // read_recipe() has seen to it that the name is known
-  return std::make_shared<models::Luong>(source_vocabulary, target_vocabulary, options.luong);
+  return ModelOptions::choose(options, [&](const auto& chosen) -> std::shared_ptr<models::SequenceToSequence> {
+    return std::make_shared<typename ModelOf<std::decay_t<decltype(chosen)>>::type>(source_vocabulary, target_vocabulary, chosen);
+  });
 }
 
 void save_model(const std::filesystem::path& file, const models::SequenceToSequence& model, const ModelOptions& options,
@@ -41,7 +68,7 @@ Run open_run(const std::filesystem::path& folder) {
   Recipe recipe = read_recipe(files.recipe());
   data::Vocabulary source = data::Vocabulary::load(files.source_vocabulary()), target = data::Vocabulary::load(files.target_vocabulary());
   const io::SafetensorsFile file = io::SafetensorsFile::read(files.model());
-  if (file.meta(model_key) != io::to_json(write_options(recipe.model)))
+  if (!was_made_with(file.meta(model_key), recipe.model, file.path().string()))
     throw InvalidData(format("{}: was made with other model settings than {} has: take both from the same run", file.path().string(), files.recipe().string()));
   check_vocabulary(file, source_key, source, files.source_vocabulary());
   check_vocabulary(file, target_key, target, files.target_vocabulary());

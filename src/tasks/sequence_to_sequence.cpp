@@ -92,7 +92,7 @@ DataOptions resolved(DataOptions options) {
 data::Pairs read_files(const DataOptions& options, const std::vector<std::filesystem::path>& files) {
   if (!options.corpus.empty() && files.size() == 1 && !std::filesystem::exists(files[0]))
     throw SystemError(format("{}: not found; `attend data {}` makes it", files[0].string(), options.corpus));
-  return files.size() == 2 ? data::read_parallel(files[0], files[1]) : data::read_tsv(files[0]);
+  return files.size() == 2 ? data::read_parallel(files[0], files[1]) : data::read_tsv(files[0], options.further_columns);
 }
 
 // --- search over a model ---------------------------------------------------------------------------------------------------------------

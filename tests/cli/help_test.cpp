@@ -87,7 +87,7 @@ TEST(Version, SaysWhatAttendStandsOn) {
 TEST(Systems, AreListedForPeopleAndPrograms) {
   const Ending text = run({"systems"});
   EXPECT_EQ(text.status, 0);
-  EXPECT_THAT(text.output, AllOf(StartsWith("B3 "), HasSubstr("attend train B3-cmudict-quickstart")));
+  EXPECT_THAT(text.output, AllOf(StartsWith("B1 "), HasSubstr("\nB3 "), HasSubstr("attend train B3-cmudict-quickstart")));
   const Ending json = run({"systems", "luong", "--json"});
   EXPECT_EQ(json.status, 0);
   const io::Value list = io::parse_json(json.output, "systems --json");

@@ -45,6 +45,28 @@ TEST(Predict, WritesOneLineForEachLine) {
   EXPECT_THAT(ending.errors, Not(HasSubstr("\r")));
 }
 
+TEST(Predict, OfAModelWithoutAttentionHasNoAlignmentsAndSaysSo) {
+  const fixtures::TemporaryFolder folder;
+  const std::string recipe = folder.write("plain.toml", "format = 1\n[data]\ntrain = \"" + folder.write("train.tsv", fixtures::tsv(fixtures::words(60))).string() +
+                                                            "\"\n[model]\nname = \"rnn\"\nembedding = 8\nhidden = 8\n").string(),
+                    out = (folder.path() / "run").string();
+  ASSERT_EQ(run(train_arguments(recipe, out, {"--set", "train.steps=2"})).status, 0);
+  EXPECT_THAT(lines_of(run({"--threads", "1", "predict", out}, "badge\n\n").output), SizeIs(2));
+  const Ending json = run({"--threads", "1", "predict", out, "--json"}, "badge\n");
+  EXPECT_EQ(json.status, 0);
+  EXPECT_THAT(json.output, HasSubstr("\"alignment\":[]"));
+  const std::string record = (folder.path() / "a.attn").string();
+  for (const std::vector<std::string>& wish : {std::vector<std::string>{"--alignments"}, {"--record", record}}) {
+    std::vector<std::string> arguments = {"--threads", "1", "predict", out};
+    arguments.insert(arguments.end(), wish.begin(), wish.end());
+    const Ending refused = run(arguments, "badge\n");
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.output, IsEmpty());
+    EXPECT_EQ(refused.errors, "attend: " + out + ": its model \"rnn\" has no attention, so that it aligns nothing; leave out " + wish[0] + "\n");
+  }
+  EXPECT_FALSE(fs::exists(record));
+}
+
 TEST(Predict, OfNothingWritesNothing) {
   const Ending ending = predict("");
   EXPECT_EQ(ending.status, 0);

@@ -39,6 +39,18 @@ TEST_F(PairFiles, ATsvGivesItsFirstTwoColumns) {
   EXPECT_EQ(read.empty_lines, 0);
 }
 
+TEST_F(PairFiles, FurtherColumnsMayBeMoreTargets) {
+  const std::filesystem::path file = folder.write("pairs.tsv", "abs\tA B\tE B\t\tA I\ncat\tK AE T\t\n\ndog\tD\t \t\tG\r\n");
+  const Pairs read = read_tsv(file, FurtherColumns::targets);
+  EXPECT_THAT(read.pairs, ElementsAre(IsPair("abs", "A B", 1), IsPair("abs", "E B", 1), IsPair("abs", "A I", 1), IsPair("cat", "K AE T", 2),
+                                      IsPair("dog", "D", 4), IsPair("dog", "G", 4)));
+  EXPECT_EQ(read.empty_lines, 1);
+  EXPECT_THAT(gather_references(read.pairs)[0].targets, ElementsAre("A B", "E B", "A I"));
+  EXPECT_THAT(read_tsv(file).pairs, ElementsAre(IsPair("abs", "A B", 1), IsPair("cat", "K AE T", 2), IsPair("dog", "D", 4)));
+  EXPECT_THAT([&] { read_tsv(folder.write("pairs.tsv", "a\t\tb\n"), FurtherColumns::targets); },
+              ThrowsMessage<InvalidData>(HasSubstr("pairs.tsv:1: the target is empty, but the other side is not")));
+}
+
 TEST_F(PairFiles, ForeignLineEndsAndMarksDoNotCount) {
   const Pairs read = read_tsv(folder.write("pairs.tsv", "\xEF\xBB\xBF" "a\tb\r\nc\td\r\ne\tf"));
   EXPECT_THAT(read.pairs, ElementsAre(IsPair("a", "b", 1), IsPair("c", "d", 2), IsPair("e", "f", 3)));

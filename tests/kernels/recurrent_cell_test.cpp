@@ -94,6 +94,37 @@ void check_gru(std::size_t H) {
   expect_row_near("gradient of the state before", through, direct);
 }
 
+// The product between the two parts is taken as the identity: recurrent_n = r ∘ h + u_n.
+template <class T>
+void check_gru_with_reset_before(std::size_t H) {
+  const auto size = static_cast<std::int64_t>(H);
+  const Row<T> x = wide_numbers<T>(3 * H, 9), before = wide_numbers<T>(H, 10), dh = wide_numbers<T>(H, 11);
+  Row<T> u = wide_numbers<T>(3 * H, 12), gates(3 * H), reset_hidden(H), hidden(H), gradient(3 * H), through(H);
+  const Row<T> given = u;
+  gru_gates_forward(size, GruGatesForward<T>{x.data(), u.data(), before.data(), gates.data(), reset_hidden.data()});
+  for (std::size_t j = 0; j < H; ++j) u[2 * H + j] += reset_hidden[j];
+  gru_candidate_forward(size, GruCandidateForward<T>{x.data(), u.data(), before.data(), gates.data(), hidden.data()});
+  gru_candidate_backward(size, GruCandidateBackward<T>{gates.data(), before.data(), dh.data(), gradient.data(), through.data()});
+  const Row<T> of_candidate(gradient.begin() + static_cast<std::ptrdiff_t>(2 * H), gradient.end());
+  gru_gates_backward(size, GruGatesBackward<T>{gates.data(), before.data(), of_candidate.data(), gradient.data(), through.data()});
+  std::vector<double> h(H), wanted(3 * H), direct(H), product(H);
+  for (std::size_t j = 0; j < H; ++j) {
+    const double r = logistic(x[j] + given[j]), z = logistic(x[H + j] + given[H + j]);
+    product[j] = r * before[j];
+    const double n = std::tanh(x[2 * H + j] + given[2 * H + j] + product[j]);
+    h[j] = (1 - z) * n + z * before[j];
+    const double dn = dh[j] * (1 - z) * (1 - n * n);
+    wanted[j] = dn * before[j] * r * (1 - r);
+    wanted[H + j] = dh[j] * (before[j] - n) * z * (1 - z);
+    wanted[2 * H + j] = dn;
+    direct[j] = dh[j] * z + dn * r;
+  }
+  expect_row_near("reset hidden", reset_hidden, product);
+  expect_row_near("hidden", hidden, h);
+  expect_row_near("gradient of the gates", gradient, wanted);
+  expect_row_near("gradient of the state before", through, direct);
+}
+
 TEST(RecurrentCell, EqualsTheDefinitionOnEveryTargetAndWidth) {
   for_each_target([] {
     for (const std::size_t H : {1, 2, 3, 7, 8, 15, 16, 17, 33, 64}) {
@@ -101,6 +132,8 @@ TEST(RecurrentCell, EqualsTheDefinitionOnEveryTargetAndWidth) {
       check_lstm<double>(H);
       check_gru<float>(H);
       check_gru<double>(H);
+      check_gru_with_reset_before<float>(H);
+      check_gru_with_reset_before<double>(H);
     }
   });
 }

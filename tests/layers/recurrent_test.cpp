@@ -21,14 +21,16 @@ using testing::ThrowsMessage;
 // H is no multiple of a vector's width: kernels have a rest.
 constexpr std::int64_t E = 3, H = 5;
 
+std::vector<std::pair<Cell, Reset>> cells() { return {{Cell::gru, Reset::after}, {Cell::gru, Reset::before}, {Cell::lstm, Reset::after}}; }
+
 // Every form of the layer that the tests go through.
 std::vector<RecurrentOptions> all_forms() {
   std::vector<RecurrentOptions> forms;
-  for (const Cell cell : {Cell::gru, Cell::lstm})
+  for (const auto& [cell, reset] : cells())
     for (const std::int64_t layers : {1, 2})
       for (const bool bidirectional : {false, true})
         for (const Path path : {Path::fused, Path::composed})
-          forms.push_back({.cell = cell, .layers = layers, .bidirectional = bidirectional, .path = path});
+          forms.push_back({.cell = cell, .layers = layers, .bidirectional = bidirectional, .path = path, .reset = reset});
   return forms;
 }
 
@@ -50,8 +52,10 @@ std::string printed(const RecurrentOptions& options) {
 std::string form_of(const RecurrentOptions& options) { return printed(options) + " " + std::string(name_of(options.path)); }
 
 reference::RecurrentSizes reference_sizes(const RecurrentOptions& options) {
-  return {options.cell == Cell::gru ? reference::RecurrentCell::gru : reference::RecurrentCell::lstm, E, H, options.layers,
-          options.bidirectional ? 2 : 1};
+  const auto cell = options.cell == Cell::lstm          ? reference::RecurrentCell::lstm
+                    : options.reset == Reset::before ? reference::RecurrentCell::gru_reset_before
+                                                     : reference::RecurrentCell::gru;
+  return {cell, E, H, options.layers, options.bidirectional ? 2 : 1};
 }
 
 std::vector<reference::RecurrentWeights> weights_of(const Recurrent& network) {
@@ -192,9 +196,9 @@ TEST(Recurrent, HasTheGradientsOfItsFormula) {
 TEST(Recurrent, FusedAndComposedAgreeInEachTypeWithItsGradients) {
   constexpr std::int64_t width = 19;  // whole vectors and a rest
   for (const at::ScalarType type : {at::kFloat, at::kDouble})
-    for (const Cell cell : {Cell::gru, Cell::lstm})
+    for (const auto& [cell, reset] : cells())
       for (const Tensor& lengths : {Tensor(), at::tensor({4, 7, 1}, at::kLong)}) {
-        RecurrentOptions options{.cell = cell, .layers = 2, .bidirectional = true, .path = Path::fused};
+        RecurrentOptions options{.cell = cell, .layers = 2, .bidirectional = true, .path = Path::fused, .reset = reset};
         Recurrent fused(E, width, options);
         options.path = Path::composed;
         Recurrent composed(E, width, options);
@@ -338,6 +342,7 @@ TEST(Recurrent, TakesAnEmptyBatch) {
 TEST(Recurrent, PrintsWhatItIs) {
   EXPECT_EQ(printed({.cell = Cell::gru, .layers = 2}), "attend::layers::Recurrent(3, 5, cell=gru, layers=2)");
   EXPECT_EQ(printed({.bidirectional = true}), "attend::layers::Recurrent(3, 5, cell=lstm, layers=1, bidirectional)");
+  EXPECT_EQ(printed({.cell = Cell::gru, .reset = Reset::before}), "attend::layers::Recurrent(3, 5, cell=gru, layers=1, reset=before)");
 }
 
 TEST(Recurrent, ACloneHasParametersOfItsOwn) {
@@ -373,6 +378,7 @@ TEST(Recurrent, RefusesOptionsOutOfRange) {
   EXPECT_THAT(making(3, 4, {.layers = 0}), refuses("expected positive sizes and layers, got input 3, hidden 4, layers 0"));
   EXPECT_THAT(making(3, 4, {.dropout = 1}), refuses("expected dropout from 0 to below 1, got 1"));
   EXPECT_THAT(making(3, 4, {.dropout = -0.25}), refuses("expected dropout from 0 to below 1, got -0.25"));
+  EXPECT_THAT(making(3, 4, {.reset = Reset::before}), refuses("expected reset \"after\" for an LSTM, which has no reset gate, got \"before\""));
 }
 
 TEST(Recurrent, RefusesInputsThatDontFit) {
@@ -398,6 +404,65 @@ TEST(Recurrent, RefusesInputsThatDontFit) {
   EXPECT_THAT(starting(lstm, {one.to(at::kDouble), {}}), refuses("expected initial hidden state of the type of input (Float), got Double"));
   EXPECT_THAT(starting(gru, {{}, at::zeros({2, 4, H})}),
               refuses("expected no initial cell state, which a GRU doesn't have, got [2, 4, 5]"));
+}
+
+// --- one step ----------------------------------------------------------------------------------------------------------------------------
+
+TEST(GruStep, IsTheStepOfALayer) {
+  for (const Reset reset : {Reset::after, Reset::before})
+    for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
+      Recurrent network = make_network({.cell = Cell::gru, .reset = reset});
+      network->to(type);
+      const std::vector<Tensor> weights = network->parameters();
+      const Tensor input = at::randn({3, 4, E}, at::kDouble).to(type), wanted = network(input).output;
+      const Tensor projected = at::linear(input, weights[0], weights[2]);
+      Tensor hidden = at::zeros({3, H}, input.options());
+      for (std::int64_t t = 0; t < 4; ++t) {
+        hidden = gru_step(projected.select(1, t), hidden, weights[1], weights[3], reset);
+        EXPECT_EQ(reference::difference("hidden", reference::numbers(hidden), reference::numbers(wanted.select(1, t)),
+                                        reference::tolerance(reference::type_of(input), H)),
+                  "")
+            << name_of(reset) << ", step " << t;
+      }
+    }
+}
+
+TEST(GruStep, HasTheGradientsOfItsFormulaAlsoTheSecondOnes) {
+  for (const Reset reset : {Reset::after, Reset::before}) {
+    std::vector<Tensor> inputs = {at::randn({2, 3 * H}, at::kDouble), at::randn({2, H}, at::kDouble), at::randn({3 * H, H}, at::kDouble),
+                                  at::randn({3 * H}, at::kDouble)};
+    for (Tensor& input : inputs) input.set_requires_grad(true);
+    const Tensor cotangent = at::randn({2, H}, at::kDouble);
+    const auto loss = [&] { return (gru_step(inputs[0], inputs[1], inputs[2], inputs[3], reset) * cotangent).sum(); };
+    EXPECT_EQ(reference::gradient_difference(loss, inputs), "") << name_of(reset);
+    const auto squared = [&] {
+      const torch::AutoGradMode taking_gradients(true);
+      Tensor sum = at::zeros({}, at::kDouble);
+      for (const Tensor& gradient : torch::autograd::grad({loss()}, inputs, {}, {}, /*create_graph=*/true)) sum = sum + gradient.pow(2).sum();
+      return sum;
+    };
+    EXPECT_EQ(reference::gradient_difference(squared, inputs), "") << name_of(reset);
+  }
+}
+
+TEST(GruStep, TakesTransposedTensorsAndAnEmptyBatch) {
+  const Tensor projected = at::randn({3 * H, 2}, at::kDouble).t(), hidden = at::randn({H, 2}, at::kDouble).t(),
+               weight = at::randn({H, 3 * H}, at::kDouble).t(), bias = at::randn({2 * 3 * H}, at::kDouble).slice(0, 0, 6 * H, 2);
+  for (const Reset reset : {Reset::after, Reset::before}) {
+    const Tensor plain = gru_step(projected.contiguous(), hidden.contiguous(), weight.contiguous(), bias.contiguous(), reset);
+    EXPECT_TRUE(at::allclose(gru_step(projected, hidden, weight, bias, reset), plain, 1e-13, 1e-13)) << name_of(reset);
+    EXPECT_EQ(gru_step(projected.slice(0, 0, 0), hidden.slice(0, 0, 0), weight, bias, reset).sizes(), at::IntArrayRef({0, H}));
+  }
+}
+
+TEST(GruStep, RefusesWhatDoesNotFit) {
+  const Tensor projected = at::zeros({2, 15}), hidden = at::zeros({2, 5}), weight = at::zeros({15, 5}), bias = at::zeros({15});
+  const auto says = [](const std::string& message) { return ThrowsMessage<InvalidArgument>(StrEq("attend::layers::gru_step: " + message)); };
+  EXPECT_THAT([&] { gru_step(projected, hidden[0], weight, bias); }, says("expected hidden [B, H], got [5]"));
+  EXPECT_THAT([&] { gru_step(hidden, hidden, weight, bias); }, says("expected projected [B, 3H] with B = 2, 3H = 15, got [2, 5]"));
+  EXPECT_THAT([&] { gru_step(projected, hidden, weight.t(), bias); }, says("expected recurrent_weight [3H, H] with 3H = 15, H = 5, got [5, 15]"));
+  EXPECT_THAT([&] { gru_step(projected, hidden, weight, hidden[0]); }, says("expected recurrent_bias [3H] with 3H = 15, got [5]"));
+  EXPECT_THAT([&] { gru_step(projected, hidden.to(at::kDouble), weight, bias); }, says("expected hidden of the type of projected (Float), got Double"));
 }
 
 }  // namespace

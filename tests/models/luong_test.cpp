@@ -36,13 +36,15 @@ std::vector<LuongOptions> all_luong_forms() {
         forms.push_back(small);
         forms.back().cell = cell, forms.back().layers = layers, forms.back().input_feeding = input_feeding;
       }
+  forms.push_back(small);
+  forms.back().tied = true, forms.back().embedding = small.decoder_hidden;
   return forms;
 }
 
 std::string luong_form(const LuongOptions& options) {
   return std::string(name_of(options.cell)) + ", layers " + std::to_string(options.layers) +
-         (options.input_feeding ? ", input feeding" : "") + ", " + std::string(name_of(options.attention.score)) + ", " +
-         std::string(name_of(options.attention.window));
+         (options.input_feeding ? ", input feeding" : "") + (options.tied ? ", tied" : "") + ", " + std::string(name_of(options.attention.score)) +
+         ", " + std::string(name_of(options.attention.window));
 }
 
 // In float64 and not training, with weights that are large enough to matter.
@@ -172,7 +174,7 @@ reference::LuongModel reference_of(const Luong& model, const LuongOptions& optio
                              : reference::PlaceScore(),
           .window = window_of(options, named),
           .combine = named("combine.weight"),
-          .output_weight = named("output.weight"),
+          .output_weight = named(options.tied ? "target_embedding.weight" : "output.weight"),
           .output_bias = named("output.bias")};
 }
 
@@ -283,7 +285,8 @@ TEST(Luong, HasTheGradientsOfItsFormula) {
   deep.attention = {.score = addressing::Score::additive, .hidden = 2};
   LuongOptions located = fed;
   located.attention = {.score = addressing::Score::location, .window = addressing::Window::local_p, .positions = 3, .window_width = 1};
-  for (const LuongOptions& options : {fed, deep, located}) {
+  const LuongOptions tied = {.embedding = 3, .hidden = 2, .decoder_hidden = 3, .tied = true};
+  for (const LuongOptions& options : {fed, deep, located, tied}) {
     const std::shared_ptr<Luong> model = make_luong(options);
     model->train();
     const TokenBatch source = batch_of({{4, 8, 5}, {7, 3}}), target = batch_of({{2, 3}, {2, 4, 6, 3}});
@@ -598,6 +601,9 @@ TEST(Luong, RefusesOptionsOutOfRange) {
   EXPECT_THAT(making([](LuongOptions& options) { options.dropout = 1; }), luong_refuses("expected dropout from 0 to below 1, got 1"));
   EXPECT_THAT(making([](LuongOptions& options) { options.label_smoothing = -0.5; }),
               luong_refuses("expected label_smoothing from 0 to below 1, got -0.5"));
+  EXPECT_THAT(making([](LuongOptions& options) { options.tied = true; }),
+              luong_refuses("tied embeddings need embedding = decoder_hidden, since one weight serves both, got 3 and 5; make them equal, or "
+                            "leave tied out"));
   EXPECT_THAT(
       making([](LuongOptions& options) { options.attention.score = addressing::Score::dot; }),
       ThrowsMessage<InvalidArgument>(StrEq("attend::addressing::Attention: score \"dot\" needs queries and keys of the same width, got 5 "

@@ -27,12 +27,18 @@ CellState recurrent_step(RecurrentCell cell, const RecurrentWeights& weights, co
   const Vector from_input = affine(weights.weight_ih, input, weights.bias_ih);
   const Vector from_hidden = affine(weights.weight_hh, before.hidden, weights.bias_hh);
   const std::size_t H = before.hidden.size();
+  Vector reset_hidden = before.hidden;  // r ∘ h, all units of it before any candidate
+  if (cell == RecurrentCell::gru_reset_before)
+    for (std::size_t unit = 0; unit < H; ++unit)
+      reset_hidden[unit] *= sigmoid(gate_of(from_input, H, 0, unit) + gate_of(from_hidden, H, 0, unit));
+  const Vector from_reset = affine(weights.weight_hh, reset_hidden, weights.bias_hh);
   CellState after = before;
   for (std::size_t unit = 0; unit < H; ++unit) {
     const auto both = [&](std::size_t gate) { return gate_of(from_input, H, gate, unit) + gate_of(from_hidden, H, gate, unit); };
-    if (cell == RecurrentCell::gru) {
+    if (cell != RecurrentCell::lstm) {
       const double reset = sigmoid(both(0)), update = sigmoid(both(1));
-      const double candidate = std::tanh(gate_of(from_input, H, 2, unit) + reset * gate_of(from_hidden, H, 2, unit));
+      const double from_state = cell == RecurrentCell::gru ? reset * gate_of(from_hidden, H, 2, unit) : gate_of(from_reset, H, 2, unit);
+      const double candidate = std::tanh(gate_of(from_input, H, 2, unit) + from_state);
       after.hidden[unit] = (1 - update) * candidate + update * before.hidden[unit];
     } else {
       const double in = sigmoid(both(0)), forget = sigmoid(both(1)), candidate = std::tanh(both(2)), out = sigmoid(both(3));

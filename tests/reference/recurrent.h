@@ -14,7 +14,8 @@ struct RecurrentWeights {
   Vector bias_ih, bias_hh;      // [G·H]
 };
 
-enum class RecurrentCell { gru, lstm };
+// gru: the reset gate acts on the product with the state; gru_reset_before: on the state before it.
+enum class RecurrentCell { gru, gru_reset_before, lstm };
 
 struct RecurrentSizes {
   RecurrentCell cell = RecurrentCell::gru;

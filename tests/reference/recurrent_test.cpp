@@ -21,6 +21,15 @@ TEST(RecurrentReference, AGruAppliesItsResetGateAfterTheProductAndItsBias) {
   EXPECT_NEAR(recurrent_step(RecurrentCell::gru, weights, {1}, {{2}, {}}).hidden[0], std::tanh(0.5 * (0.25 * 2 + 0.5)), 1e-15);
 }
 
+TEST(RecurrentReference, AGruWithItsResetGateBeforeResetsTheStateNotTheBias) {
+  const RecurrentWeights weights{{0, 0, 0}, {0, 0, 0.25}, {0, -large, 0}, {0, 0, 0.5}};  // reset 1/2, update shut
+  EXPECT_NEAR(recurrent_step(RecurrentCell::gru_reset_before, weights, {1}, {{2}, {}}).hidden[0], std::tanh(0.25 * 0.5 * 2 + 0.5), 1e-15);
+  // two units: the second one's gate reaches the first one's candidate
+  const RecurrentWeights two{Vector(6, 0.0), {0, 0, 0, 0, 0, 0, 0, 0, 0, 0.5, 0, 0}, {large, -large, -large, -large, 0, 0}, Vector(6, 0.0)};
+  EXPECT_NEAR(recurrent_step(RecurrentCell::gru_reset_before, two, {1}, {{2, 4}, {}}).hidden[0], 0, 1e-15);
+  EXPECT_NEAR(recurrent_step(RecurrentCell::gru, two, {1}, {{2, 4}, {}}).hidden[0], std::tanh(0.5 * 4), 1e-15);
+}
+
 TEST(RecurrentReference, AnLstmForgetsAddsAndShows) {
   // input gate 1/2, forget gate 3/4, candidate tanh(0.5 + 0.25), output gate 1/4
   const RecurrentWeights weights{{0, 0, 0.5, 0}, {0, 0, 0.125, 0}, {0, std::log(3.0), 0, -std::log(3.0)}, {0, 0, 0, 0}};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -57,7 +58,7 @@ TEST_F(Recipes, NeedLittleAndAreNamedByTheirFile) {
   EXPECT_EQ(recipe.name, "some");
   EXPECT_THAT(recipe.data.train, ElementsAre("train.tsv"));
   EXPECT_THAT(recipe.data.test, IsEmpty());
-  EXPECT_EQ(recipe.model.name, "luong");
+  EXPECT_EQ(recipe.model.name, ModelName::luong);
   EXPECT_EQ(recipe.train.steps, train::TrainOptions().steps);
 }
 
@@ -126,7 +127,8 @@ TEST_F(Recipes, ValuesThatDoNotFitAreRefusedWithTheirLine) {
   expect_refusal<InvalidArgument>(least + "[train]\nsteps = \"many\"\n", 5, "train.steps: expected an integer, got a text");
   expect_refusal<InvalidArgument>(least + "[train]\n\nsteps = 0\n", 6, "train.steps: expected at least 1, got 0");
   expect_refusal<InvalidArgument>(least + "[train]\nbeta1 = 1.5\n", 5, "train.beta1: expected a number from 0 to below 1, got 1.5");
-  expect_refusal<InvalidArgument>(least + "[model]\nname = \"luon\"\n", 5, "model.name: there is no model \"luon\"; did you mean \"luong\"?");
+  expect_refusal<InvalidArgument>(least + "[model]\nname = \"luon\"\n", 5,
+                                  "model.name: expected one of \"luong\", \"rnn\", \"rnnsearch\", \"attention-layer\", got \"luon\"; did you mean \"luong\"?");
   expect_refusal<InvalidArgument>(least + "longest = 0\n", 4, "data.longest: expected at least 1, got 0");
   expect_refusal<InvalidArgument>(least + "test = [\"a\", \"b\", \"c\"]\n", 4, "data.test: expected one TSV file or two parallel files, got 3 files");
   expect_refusal<InvalidArgument>(least + "[decode]\nbeam = 0\n", 5, "decode.beam: expected at least 1, got 0");
@@ -136,8 +138,61 @@ TEST_F(Recipes, ValuesThatDoNotFitAreRefusedWithTheirLine) {
   expect_refusal<InvalidArgument>("format = 1\ntask = \"translate\"\n", 2, "task: expected one of \"sequence-to-sequence\", got \"translate\"");
 }
 
+TEST_F(Recipes, TheModelsNameChoosesItsSettings) {
+  const std::string least = least_recipe;
+  const Recipe rnn = read_recipe(write(least + "[model]\nname = \"rnn\"\nhidden = 32\nsource_vector = \"every-step\"\n"));
+  EXPECT_EQ(rnn.model.name, ModelName::rnn);
+  EXPECT_EQ(rnn.model.rnn.hidden, 32);
+  EXPECT_EQ(rnn.model.rnn.source_vector, models::SourceVector::every_step);
+  EXPECT_EQ(read_recipe(write(least + "[model]\nalignment = 7\nname = \"rnnsearch\"\n")).model.rnnsearch.alignment, 7) << "wherever the name stands";
+  EXPECT_TRUE(read_recipe(write(least), {"model.name=attention-layer", "model.bidirectional=true"}).model.attention_layer.bidirectional);
+}
+
+TEST_F(Recipes, ASettingOfAnotherModelIsUnknownAndTheHintIsOneOfItsOwn) {
+  const std::string least = least_recipe;
+  expect_refusal<InvalidArgument>(least + "[model]\nname = \"rnn\"\nattention = { score = \"dot\" }\n", 6,
+                                  "model.attention: unknown key; known here: name, embedding, hidden, layers, cell, reset, reverse_source, source_vector, "
+                                  "maxout, tied, dropout, label_smoothing");
+  expect_refusal<InvalidArgument>(least + "[model]\nname = \"rnn\"\nreverse = true\n", 6, "model.reverse: unknown key");
+  expect_refusal<InvalidArgument>(least + "[model]\nname = \"rnnsearch\"\nalignmen = 5\n", 6, "model.alignmen: unknown key; did you mean \"alignment\"?");
+  expect_refusal<InvalidArgument>(least + "[model]\nreverse_source = true\n", 5, "model.reverse_source: unknown key");
+  expect_refusal<InvalidArgument>(least + "[model]\nattention = { score = \"dot\" }\n", 5, "model.attention: unknown key", {"model.name=rnnsearch"});
+}
+
+TEST_F(Recipes, WhatIsWrittenHoldsTheChosenModelsSettingsAlone) {
+  for (const EnumName<ModelName>& model : EnumNames<ModelName>::values) {
+    const Recipe recipe = read_recipe(write(least_recipe), {"model.name=" + std::string(model.name), "model.embedding=17"});
+    const io::Value written = write_options(recipe);
+    std::vector<std::string> keys, own;
+    for (const auto& [key, value] : written.at("model").as_table()) keys.push_back(key);
+    for (const OptionDescription& row : describe_options(recipe.model)) own.push_back(row.name.substr(0, row.name.find('.')));
+    own.erase(std::unique(own.begin(), own.end()), own.end());
+    EXPECT_EQ(keys, own) << model.name;
+    EXPECT_EQ(written.at("model").at("embedding").as_integer(), 17) << model.name;
+    EXPECT_TRUE(write_options(read_recipe(folder.write("again.toml", to_toml(recipe)))) == written) << model.name;
+  }
+}
+
+TEST_F(Recipes, TheTableOfSettingsHasThoseOfEachModel) {
+  const std::string table = settings_table();
+  std::size_t before = table.find("| `model.name` |");
+  ASSERT_NE(before, std::string::npos);
+  for (const std::string row : {"| `model.input_feeding` of luong | `false` | ", "| `model.reverse_source` of rnn | `true` | ",
+                                "| `model.alignment` of rnnsearch | `256` | ", "| `model.bidirectional` of attention-layer | `false` | ", "| `train.seed` | "}) {
+    const std::size_t place = table.find(row);
+    EXPECT_GT(place, before) << row;
+    ASSERT_NE(place, std::string::npos) << row;
+    EXPECT_EQ(table.find(row, place + 1), std::string::npos) << row << " stands there twice";
+    before = place;
+  }
+}
+
 TEST_F(Recipes, EverySettingIsDescribed) {
-  for (const OptionDescription& row : describe_options<Recipe>()) EXPECT_FALSE(row.meaning.empty()) << row.name;
+  for (const EnumName<ModelName>& model : EnumNames<ModelName>::values) {
+    Recipe recipe;
+    recipe.model.name = model.value;
+    for (const OptionDescription& row : describe_options(recipe)) EXPECT_FALSE(row.meaning.empty()) << model.name << ": " << row.name;
+  }
 }
 
 TEST_F(Recipes, AreFoundByPathOrName) {

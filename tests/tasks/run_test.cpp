@@ -9,6 +9,7 @@
 #include "attend/base/error.h"
 #include "attend/core/tensor_file.h"
 #include "attend/io/file.h"
+#include "attend/io/json.h"
 #include "tests/fixtures/temporary_folder.h"
 
 namespace attend::tasks {
@@ -68,6 +69,41 @@ TEST_F(RunFolder, TheSameSeedMakesTheSameModelAndTheSameBytes) {
   torch::manual_seed(2);
   save_model(temporary.path() / "other.safetensors", *make_model(recipe.model, source.size(), target.size()), recipe.model, source, target);
   EXPECT_NE(bytes_of(temporary.path() / "other.safetensors"), bytes_of(files.model()));
+}
+
+TEST_F(RunFolder, EachModelComesBackFromItsFolder) {
+  for (const EnumName<ModelName>& name : EnumNames<ModelName>::values) {
+    Recipe other = read_recipe(temporary.write("other.toml", "format = 1\n[data]\ntrain = \"x\"\n"), {"model.name=" + std::string(name.name), "model.hidden=6"});
+    io::write_file(files.recipe(), to_toml(other));
+    const auto made = make_model(other.model, source.size(), target.size());
+    save_model(files.model(), *made, other.model, source, target);
+    const tasks::Run run = open_run(files.folder);
+    EXPECT_EQ(run.recipe.model.name, name.value);
+    const NamedTensors expected = module_tensors(*made), got = module_tensors(*run.model);
+    ASSERT_EQ(got.size(), expected.size()) << name.name;
+    for (const auto& [key, tensor] : expected) EXPECT_TRUE(got.at(key).equal(tensor)) << name.name << ": " << key;
+  }
+}
+
+// A model that was saved before `tied` and whatever comes next: what its metadata lacks had its default.
+TEST_F(RunFolder, AModelThatKnewFewerSettingsStillOpens) {
+  const auto save = [&](io::Value settings) {
+    save_tensors(files.model(), module_tensors(*model),
+                 {{"attend.model", io::to_json(settings)}, {"attend.vocabulary.source", source.fingerprint()}, {"attend.vocabulary.target", target.fingerprint()}});
+  };
+  io::Value older = io::Value::table(), other = io::Value::table(), unheard_of = write_options(recipe.model);
+  const io::Value all = write_options(recipe.model);
+  for (const auto& [key, value] : all.as_table())
+    if (key != "tied") older.set(key, value);
+  save(older);
+  EXPECT_NO_THROW(open_run(files.folder));
+  for (const auto& [key, value] : all.as_table())
+    if (key != "hidden") other.set(key, value);  // its default is not what the recipe says
+  save(other);
+  expect_refusal<InvalidData>(files.model(), "was made with other model settings than ");
+  unheard_of.set("unheard_of", true);
+  save(unheard_of);
+  expect_refusal<InvalidData>(files.model(), "was made with other model settings than ");
 }
 
 TEST_F(RunFolder, ThatIsNoneIsRefusedWithWhatToDo) {

@@ -112,6 +112,17 @@ TEST_F(LetterTask, WhatIsLeftOutIsCounted) {
   EXPECT_EQ(began.empty, 2);
 }
 
+TEST_F(LetterTask, FurtherColumnsAreMorePairsWhereTheRecipeSaysSo) {
+  folder.write("train.tsv", fixtures::tsv(fixtures::words(100)) + "ab\tA B\tA A\tB B\n");
+  TrainingData began;
+  TrainCallbacks callbacks;
+  callbacks.began = [&](const TrainingData& data) { began = data; };
+  train_run(recipe({"train.steps=1"}), place("first"), false, callbacks);
+  EXPECT_EQ(began.train, 101);
+  train_run(recipe({"train.steps=1", "data.further_columns=targets"}), place("all"), false, callbacks);
+  EXPECT_EQ(began.train, 103);
+}
+
 TEST_F(LetterTask, TwoParallelFilesDoAsWellAsOneTsv) {
   std::string sources, targets;
   for (const std::string& word : fixtures::words(200)) sources += word + "\n", targets += fixtures::spell(word) + "\n";
@@ -368,6 +379,20 @@ TEST_F(TrainedLetters, AreScoredAgainstTheNearestOfSeveralReferences) {
   EXPECT_DOUBLE_EQ(test.metrics.at("PER"), expected.token_errors());
   EXPECT_DOUBLE_EQ(test.metrics.at("WER"), expected.sequence_errors());
   EXPECT_LT(test.metrics.at("PER"), 60);  // it did learn
+}
+
+TEST_F(TrainedLetters, FurtherColumnsAreReferencesWhereTheRecipeSaysSo) {
+  const std::vector<std::string> lines = {"badge", "he"};
+  const std::vector<Prediction> predictions = predict(*run, lines);
+  std::string text;
+  for (std::size_t i = 0; i < lines.size(); ++i) text += lines[i] + "\tX X\t\t" + predictions[i].outputs[0].text + "\n";
+  const std::string file = folder->write("columns.tsv", text).string();
+  EXPECT_EQ(evaluate(*run, file, 1).metrics.at("WER"), 100);
+  run->recipe.data.further_columns = data::FurtherColumns::targets;
+  const Evaluation all_right = evaluate(*run, file, 1);
+  run->recipe.data.further_columns = data::FurtherColumns::ignored;
+  EXPECT_EQ(all_right.items, 2);
+  EXPECT_EQ(all_right.metrics.at("WER"), 0);
 }
 
 TEST_F(TrainedLetters, ValidationInTrainingAgreesWithScoring) {

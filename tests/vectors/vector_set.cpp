@@ -88,6 +88,10 @@ void Tally::run(const std::string& name, const std::function<std::vector<std::st
   std::vector<std::string> problems;
   try {
     problems = check();
+  } catch (const NotBuilt& thing) {
+    --cases;
+    not_built.push_back(name + ": " + thing.what());
+    return;
   } catch (const std::exception& error) {
     problems.push_back("threw: " + first_line(error.what()));
   }

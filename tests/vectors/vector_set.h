@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <ostream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,11 @@ namespace attend::vectors {
 
 // $ATTEND_SHARED/vectors; where the variable isn't set, ../shared/vectors beside the sources.
 std::filesystem::path vectors_folder();
+
+// Thrown by an adapter for a case of something that this version doesn't have: counted and named, not failed.
+struct NotBuilt : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 // What the cases of a set gave.
 struct Tally {
@@ -68,6 +74,7 @@ class Case {
 };
 
 std::vector<std::string> check_onnx_attention(const io::SafetensorsFile& file);
+std::vector<std::string> check_onnx_recurrent(const io::SafetensorsFile& file);
 std::vector<std::string> check_torch_sdpa(const io::SafetensorsFile& file);
 std::vector<std::string> check_torch_recurrent(const io::SafetensorsFile& file);
 std::vector<std::string> check_keras(const io::SafetensorsFile& file);

@@ -9,6 +9,7 @@ endfunction()
 
 attend_vector_test(vectors.sets VectorSet.*)
 attend_vector_test(vectors.onnx.attention Vectors.OnnxAttention)
+attend_vector_test(vectors.onnx.recurrent Vectors.OnnxRecurrent)
 attend_vector_test(vectors.torch.sdpa Vectors.TorchSdpa)
 attend_vector_test(vectors.torch.recurrent Vectors.TorchRecurrent)
 attend_vector_test(vectors.keras Vectors.Keras)

@@ -11,6 +11,8 @@ namespace attend::vectors {
 namespace {
 
 const FileSet onnx_attention{"onnx", "test_attention_", "Attention", check_onnx_attention};
+const FileSet onnx_gru{"onnx", "test_gru_", "GRU", check_onnx_recurrent};
+const FileSet onnx_lstm{"onnx", "test_lstm_", "LSTM", check_onnx_recurrent};
 const FileSet torch_sdpa{"torch", "sdpa-", "scaled_dot_product_attention", check_torch_sdpa};
 const FileSet torch_gru{"torch", "bidirectional-gru", "GRU", check_torch_recurrent};
 const FileSet keras{"keras", "", "", check_keras};
@@ -25,6 +27,11 @@ void expect_all(const std::string& set, const std::optional<Tally>& tally) {
 }
 
 TEST(Vectors, OnnxAttention) { expect_all("vectors.onnx.attention", run_files(onnx_attention, vectors_folder())); }
+TEST(Vectors, OnnxRecurrent) {
+  std::optional<Tally> tally = run_files(onnx_gru, vectors_folder());
+  if (const std::optional<Tally> lstm = run_files(onnx_lstm, vectors_folder()); tally && lstm) tally->add(*lstm);
+  expect_all("vectors.onnx.recurrent", tally);
+}
 TEST(Vectors, TorchSdpa) { expect_all("vectors.torch.sdpa", run_files(torch_sdpa, vectors_folder())); }
 TEST(Vectors, TorchRecurrent) {
   std::optional<Tally> tally = run_files(torch_gru, vectors_folder());
@@ -141,6 +148,15 @@ TEST_F(VectorSet, ASetWithoutAnOperatorTakesEveryFile) {
   EXPECT_FALSE(report("set", *tally, text));
   EXPECT_NE(text.str().find("unknown.safetensors: threw: not understood: op \"entmax-alpha-flat\""), std::string::npos) << text.str();
   EXPECT_NE(text.str().find("wrong.safetensors: sparsemax[1]: got 0, wanted -0.2"), std::string::npos) << text.str();
+}
+
+TEST_F(VectorSet, WhatIsNotBuiltIsNamedAndNeitherPassesNorFails) {
+  Tally tally;
+  tally.run("right", []() -> std::vector<std::string> { return {}; });
+  tally.run("other", []() -> std::vector<std::string> { throw NotBuilt("peepholes"); });
+  std::ostringstream text;
+  EXPECT_TRUE(report("set", tally, text));
+  EXPECT_EQ(text.str(), "set: 1 of 1 cases; not built yet: 1 (other: peepholes)\n");
 }
 
 TEST_F(VectorSet, SmallCasesAreCountedAndNamed) {

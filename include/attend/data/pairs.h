@@ -7,8 +7,22 @@
 #include <vector>
 
 #include "attend/base/api.h"
+#include "attend/core/options.h"
 
-namespace attend::data {
+namespace attend {
+namespace data {
+
+// What the columns of a TSV file after the second are: nothing, or more targets of the same source, each a pair of its own; empty ones are left out.
+enum class FurtherColumns { ignored, targets };
+
+}  // namespace data
+
+template <>
+struct EnumNames<data::FurtherColumns> {
+  static constexpr EnumName<data::FurtherColumns> values[] = {{data::FurtherColumns::ignored, "ignored"}, {data::FurtherColumns::targets, "targets"}};
+};
+
+namespace data {
 
 struct TextPair {
   std::string source, target;
@@ -23,9 +37,9 @@ struct Pairs {
 // The longest line that is read, in bytes: a longer one is rather a file of another kind than a text.
 inline constexpr std::size_t longest_line = 64 * 1024;
 
-// Reads `source TAB target` lines; further columns are ignored. InvalidData "FILE:LINE: …" for one column, one empty side, bytes that are not UTF-8, a line
+// Reads `source TAB target` lines. InvalidData "FILE:LINE: …" for one column, one empty side, bytes that are not UTF-8, a line
 // longer than longest_line; SystemError where the file can't be read. "\r\n" counts as a line's end, a byte order mark is skipped.
-ATTEND_API Pairs read_tsv(const std::filesystem::path& file);
+ATTEND_API Pairs read_tsv(const std::filesystem::path& file, FurtherColumns further = FurtherColumns::ignored);
 
 // Reads two files whose lines belong together. As above, and InvalidData where they differ in length, with both counts.
 ATTEND_API Pairs read_parallel(const std::filesystem::path& source, const std::filesystem::path& target);
@@ -40,4 +54,5 @@ struct References {
 };
 ATTEND_API std::vector<References> gather_references(const std::vector<TextPair>& pairs);
 
-}  // namespace attend::data
+}  // namespace data
+}  // namespace attend

@@ -13,11 +13,18 @@ namespace layers {
 
 enum class Cell { gru, lstm };
 
+// Where a GRU's reset gate acts: on the product with the state, or on the state before it.
+enum class Reset { after, before };
+
 }  // namespace layers
 
 template <>
 struct EnumNames<layers::Cell> {
   static constexpr EnumName<layers::Cell> values[] = {{layers::Cell::gru, "gru"}, {layers::Cell::lstm, "lstm"}};
+};
+template <>
+struct EnumNames<layers::Reset> {
+  static constexpr EnumName<layers::Reset> values[] = {{layers::Reset::after, "after"}, {layers::Reset::before, "before"}};
 };
 
 namespace layers {
@@ -31,6 +38,8 @@ struct RecurrentOptions {
   double dropout = 0.0;
   // fused: one operation for a whole sequence with a backward pass of its own (CPU, float32 and float64); composed: step by step.
   Path path = Path::automatic;
+  // GRU only.
+  Reset reset = Reset::after;
 };
 
 // What a network carries from step to step: hidden and, for an LSTM, cell: [B, layers · directions, H], batch first, so that beams can be reordered as
@@ -45,7 +54,8 @@ struct RecurrentResult {
 };
 
 // GRU:   r = σ(W_ir x + b_ir + W_hr h + b_hr),  z likewise,  n = tanh(W_in x + b_in + r ∘ (W_hn h + b_hn)),  h' = (1 − z) ∘ n + z ∘ h
-//        (Cho 2014 appendix A, with the reset gate applied after the product, as cuDNN does)
+//        (Cho 2014 appendix A, with the reset gate applied after the product, as cuDNN does); with Reset::before as the paper has it:
+//        n = tanh(W_in x + b_in + W_hn (r ∘ h) + b_hn)   (also Bahdanau 2014 appendix A.1.1; ONNX's linear_before_reset = 0)
 // LSTM:  i, f, o = σ(…),  g = tanh(…),  c' = f ∘ c + i ∘ g,  h' = o ∘ tanh(c')   (Hochreiter 1997 with forget gates, Gers 2000)
 // Parameters have PyTorch's names, shapes and gate order: weight_ih_l0 [G·H, E], weight_hh_l0 [G·H, H], bias_ih_l0, bias_hh_l0 [G·H], `_reverse` behind those of
 // the second direction; all uniform in ±√(1/H), the LSTM's forget gate biases summing to 1 (Jozefowicz 2015).
@@ -69,6 +79,15 @@ class ATTEND_API RecurrentImpl : public torch::nn::Cloneable<RecurrentImpl> {
   std::vector<Tensor> weights_;
 };
 TORCH_MODULE(Recurrent);
+
+// One step of one GRU layer, for decoders whose input at a step depends on the state before it:
+//   projected         [B, 3H]   W_i x + b_i, of r, z and n
+//   hidden            [B, H]    the state before
+//   recurrent_weight  [3H, H], recurrent_bias [3H]
+//   →                 [B, H]    the state after
+// Types and devices as of Recurrent with Path::automatic. InvalidArgument where a shape or type doesn't fit.
+ATTEND_API Tensor gru_step(const Tensor& projected, const Tensor& hidden, const Tensor& recurrent_weight, const Tensor& recurrent_bias,
+                           Reset reset = Reset::after);
 
 }  // namespace layers
 }  // namespace attend

@@ -7,6 +7,7 @@
 #include "attend/core/libtorch.h"
 #include "attend/core/options.h"
 #include "attend/layers/recurrent.h"
+#include "attend/layers/token_output.h"
 #include "attend/models/sequence_to_sequence.h"
 
 namespace attend::models {
@@ -21,6 +22,7 @@ struct LuongOptions {
   // Of attention's normaliser hard-sample; others have none.
   addressing::ScoreFunctionOptions hard = {};
   bool input_feeding = false;
+  bool tied = false;
   double dropout = 0.0;
   double label_smoothing = 0.0;
 
@@ -34,6 +36,7 @@ struct LuongOptions {
     visitor("attention", self.attention, "score, normaliser and window");
     visitor("hard", self.hard, "how normalizer \"hard-sample\" learns where to look");
     visitor("input_feeding", self.input_feeding, "whether the attentional vector enters the next step (§3.3)");
+    visitor("tied", self.tied, "whether the target's embedding is the output's weight, which needs equal widths (Press and Wolf 2017)");
     visitor("dropout", self.dropout, "probability that an activation is dropped while training");
     visitor("label_smoothing", self.label_smoothing, "weight of the uniform distribution in the training target");
   }
@@ -54,7 +57,7 @@ struct LuongOptions {
 // The moving baseline is the buffer `score_function.baseline`. In evaluation the most probable place is read.
 class ATTEND_API Luong : public SequenceToSequence {
  public:
-  // InvalidArgument where an option is out of range.
+  // InvalidArgument where an option is out of range or tied widths differ.
   Luong(std::int64_t source_vocabulary, std::int64_t target_vocabulary, LuongOptions options = {});
 
   ModelOutput forward(const TokenBatch& source, const TokenBatch& target) override;
@@ -78,9 +81,10 @@ class ATTEND_API Luong : public SequenceToSequence {
   LuongOptions options_;
   torch::nn::Embedding source_embedding_{nullptr}, target_embedding_{nullptr};
   layers::Recurrent encoder_{nullptr}, decoder_{nullptr};
-  torch::nn::Linear first_state_{nullptr}, first_cell_{nullptr}, combine_{nullptr}, output_{nullptr};
+  torch::nn::Linear first_state_{nullptr}, first_cell_{nullptr}, combine_{nullptr};
   addressing::Attention attention_{nullptr};
   addressing::ScoreFunctionLoss score_function_{nullptr};
+  layers::TokenOutput output_{nullptr};
 };
 
 }  // namespace attend::models

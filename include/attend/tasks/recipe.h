@@ -9,9 +9,13 @@
 
 #include "attend/base/api.h"
 #include "attend/core/options.h"
+#include "attend/data/pairs.h"
 #include "attend/data/vocabulary.h"
 #include "attend/io/value.h"
+#include "attend/models/attention_layer.h"
 #include "attend/models/luong.h"
+#include "attend/models/rnn.h"
+#include "attend/models/rnnsearch.h"
 #include "attend/train/options.h"
 
 namespace attend {
@@ -19,11 +23,20 @@ namespace tasks {
 
 enum class TaskName { sequence_to_sequence };
 
+enum class ModelName { luong, rnn, rnnsearch, attention_layer };
+
 }  // namespace tasks
 
 template <>
 struct EnumNames<tasks::TaskName> {
   static constexpr EnumName<tasks::TaskName> values[] = {{tasks::TaskName::sequence_to_sequence, "sequence-to-sequence"}};
+};
+template <>
+struct EnumNames<tasks::ModelName> {
+  static constexpr EnumName<tasks::ModelName> values[] = {{tasks::ModelName::luong, "luong"},
+                                                          {tasks::ModelName::rnn, "rnn"},
+                                                          {tasks::ModelName::rnnsearch, "rnnsearch"},
+                                                          {tasks::ModelName::attention_layer, "attention-layer"}};
 };
 
 namespace tasks {
@@ -48,6 +61,7 @@ struct DataOptions {
   std::string corpus;
   std::vector<std::string> train, valid, test;
   data::Unit source = data::Unit::characters, target = data::Unit::symbols;
+  data::FurtherColumns further_columns = data::FurtherColumns::ignored;
   bool lower_case = false;
   std::int64_t least_count = 1;
   std::int64_t longest = 200;
@@ -61,6 +75,7 @@ struct DataOptions {
     visitor("test", self.test, "the same for the figure; never read in training");
     visitor("source", self.source, "what sources are cut into");
     visitor("target", self.target, "what targets are cut into");
+    visitor("further_columns", self.further_columns, "what a TSV file's columns after the second are: nothing, or more targets of the same source");
     visitor("lower_case", self.lower_case, "whether sources are made lower case");
     visitor("least_count", self.least_count, "how often a token must occur in train to be in the vocabulary");
     visitor("longest", self.longest, "pairs with more tokens on a side are left out of training, and counted");
@@ -83,15 +98,30 @@ struct DecodeOptions {
   }
 };
 
-// The model's table is read in two steps: its name chooses which options the rest is.
+// The model's table is read in two steps: its name chooses which options the rest is. Only those of the chosen model are read, written and checked.
 struct ModelOptions {
-  std::string name = "luong";
+  ModelName name = ModelName::luong;
   models::LuongOptions luong;
+  models::RnnOptions rnn;
+  models::RnnsearchOptions rnnsearch;
+  models::AttentionLayerOptions attention_layer;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visitor) {
-    visitor("name", self.name, "which model");
-    std::decay_t<decltype(self.luong)>::visit(self.luong, visitor);
+    visitor("name", self.name, "which model; it chooses which of the settings below there are");
+    choose(self, [&](auto& chosen) { std::decay_t<decltype(chosen)>::visit(chosen, visitor); });
+  }
+
+  // Calls `use` with the options of the chosen model.
+  template <class Self, class Use>
+  static auto choose(Self& self, const Use& use) {
+    switch (self.name) {
+      case ModelName::rnn: return use(self.rnn);
+      case ModelName::rnnsearch: return use(self.rnnsearch);
+      case ModelName::attention_layer: return use(self.attention_layer);
+      case ModelName::luong: break;
+    }
+    return use(self.luong);
   }
 };
 
@@ -133,7 +163,7 @@ ATTEND_API Recipe read_recipe(const std::filesystem::path& file, const std::vect
 // Every setting, resolved, as TOML.
 ATTEND_API std::string to_toml(const Recipe& recipe);
 
-// Every setting with its default, meaning and choices, as a table in Markdown.
+// Every setting with its default, meaning and choices, as a table in Markdown; those of the models one model after the other.
 ATTEND_API std::string settings_table();
 
 // ATTEND_DATA, or ~/.local/share/attend.

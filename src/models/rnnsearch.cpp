@@ -1,0 +1,95 @@
+#include "attend/models/rnnsearch.h"
+
+#include <cmath>
+
+#include "models/checks.h"
+#include "models/maxout.h"
+
+namespace attend::models {
+namespace {
+
+constexpr auto rnnsearch_name = "attend::models::Rnnsearch";
+
+}  // namespace
+
+Rnnsearch::Rnnsearch(std::int64_t source_vocabulary, std::int64_t target_vocabulary, RnnsearchOptions options) : options_(options) {
+  check_positive(rnnsearch_name, {{"source_vocabulary", source_vocabulary},
+                                  {"target_vocabulary", target_vocabulary},
+                                  {"embedding", options.embedding},
+                                  {"hidden", options.hidden},
+                                  {"decoder_hidden", options.decoder_hidden},
+                                  {"alignment", options.alignment},
+                                  {"maxout", options.maxout}});
+  check_fractions(rnnsearch_name, {{"dropout", options.dropout}, {"label_smoothing", options.label_smoothing}});
+  check_tied(rnnsearch_name, options.tied, options.embedding, "maxout", options.maxout);
+  using torch::nn::Linear, torch::nn::LinearOptions;
+  const std::int64_t E = options.embedding, H = options.hidden, D = options.decoder_hidden;
+  const auto weight = options.tied ? layers::OutputWeight::embedding : layers::OutputWeight::own;
+  source_embedding_ = register_module("source_embedding", torch::nn::Embedding(source_vocabulary, E));
+  target_embedding_ = register_module("target_embedding", layers::token_embedding(target_vocabulary, E, weight));
+  encoder_ = register_module(
+      "encoder", layers::Recurrent(E, H, layers::RecurrentOptions{.cell = layers::Cell::gru, .bidirectional = true, .reset = layers::Reset::before}));
+  first_state_ = register_module("first_state", Linear(H, D));
+  attention_ = register_module("attention", Alignment(D, 2 * H, options.alignment));
+  gates_of_token_ = register_module("gates_of_token", Linear(E, 3 * D));
+  gates_of_context_ = register_module("gates_of_context", Linear(LinearOptions(2 * H, 3 * D).bias(false)));
+  const double bound = std::sqrt(1.0 / static_cast<double>(D));
+  gates_of_state_ = register_parameter("gates_of_state", torch::empty({3 * D, D}).uniform_(-bound, bound));
+  deep_of_state_ = register_module("deep_of_state", Linear(D, 2 * options.maxout));
+  deep_of_token_ = register_module("deep_of_token", Linear(LinearOptions(E, 2 * options.maxout).bias(false)));
+  deep_of_context_ = register_module("deep_of_context", Linear(LinearOptions(2 * H, 2 * options.maxout).bias(false)));
+  output_ = register_module("output", layers::TokenOutput(options.maxout, target_vocabulary, weight));
+}
+
+Rnnsearch::Encoded Rnnsearch::read_source(const TokenBatch& source) {
+  check_source(rnnsearch_name, source);
+  const layers::RecurrentResult read = encoder_(drop(source_embedding_(source.tokens)), source.lengths);  // output [B, Ls, 2H]
+  const Tensor memory = drop(read.output);
+  const Tensor first = read.state.hidden.select(1, 1);                                            // ←h_1 [B, H]
+  return {memory, attention_->keys(memory), at::tanh(first_state_(first))};
+}
+
+Tensor Rnnsearch::next_state(const Tensor& state, const Tensor& from_token, const Tensor& context) {
+  const Tensor no_bias = at::zeros({gates_of_state_.size(0)}, state.options());  // W y has one
+  return layers::gru_step(from_token + gates_of_context_(context), state, gates_of_state_, no_bias, layers::Reset::before);
+}
+
+Tensor Rnnsearch::deep_output(const Tensor& states, const Tensor& embedded, const Tensor& contexts) {
+  const Tensor deep = deep_of_state_(states) + deep_of_token_(embedded) + deep_of_context_(contexts);  // t̃ [B, L, 2l]
+  return output_(drop(maxout(deep)), target_embedding_->weight);                                  // [B, L, V]
+}
+
+ModelOutput Rnnsearch::forward(const TokenBatch& source, const TokenBatch& target) {
+  const Encoded encoded = read_source(source);
+  check_target(rnnsearch_name, target, source.tokens.size(0));
+  const std::int64_t steps = target.tokens.size(1) - 1;
+  const Tensor given = target.tokens.slice(1, 0, steps), wanted = target.tokens.slice(1, 1);      // [B, Lt]
+  const Tensor embedded = drop(target_embedding_(given));                                         // [B, Lt, E]
+  const Tensor from_tokens = gates_of_token_(embedded);                                           // [B, Lt, 3D]
+  const Mask mask = Mask::lengths(source.lengths);
+  std::vector<Tensor> states{encoded.start}, contexts;                                            // s_0 …, c_1 …
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const Tensor& before = states.back();                                                         // s_{i−1} [B, D]
+    contexts.push_back(attention_(before.unsqueeze(1), encoded.keys, encoded.memory, mask));      // c_i [B, 1, 2H]
+    // the last state is read by nobody
+    if (i + 1 < steps) states.push_back(next_state(before, from_tokens.select(1, i), contexts.back().squeeze(1)));
+  }
+  const Tensor logits = deep_output(at::stack(states, 1), embedded, at::cat(contexts, 1));        // [B, Lt, V]
+  return {logits, {{"cross_entropy", cross_entropy(logits, wanted, is_training() ? options_.label_smoothing : 0.0)}}};
+}
+
+// The state: memory, keys, lengths, s_{i−1}.
+DecoderState Rnnsearch::encode(const TokenBatch& source) {
+  const Encoded encoded = read_source(source);
+  return {{encoded.memory, encoded.keys, source.lengths, encoded.start}};
+}
+
+Tensor Rnnsearch::step(const Tensor& previous, DecoderState& state) {
+  std::vector<Tensor>& parts = state.tensors;
+  const Tensor embedded = target_embedding_(previous).unsqueeze(1), before = parts[3].unsqueeze(1);  // [B, 1, E], [B, 1, D]
+  const Tensor context = attention_(before, parts[1], parts[0], Mask::lengths(parts[2]));         // [B, 1, 2H]
+  parts[3] = next_state(parts[3], gates_of_token_(embedded).squeeze(1), context.squeeze(1));
+  return deep_output(before, embedded, context).squeeze(1).log_softmax(1);                        // [B, V]
+}
+
+}  // namespace attend::models
