@@ -170,10 +170,12 @@ std::string join_words(const std::vector<std::string>& tokens) {
     }
     const bool touches_next = token.ends_with(joiner);
     if (touches_next) token.remove_suffix(joiner.size());
-    if (!token.empty()) {
-      if (!touches && !are_joined_anyway(text, token)) text += ' ';
-      text += token;
+    if (token.empty()) {
+      touches = touches || touches_next;
+      continue;
     }
+    if (!touches && !are_joined_anyway(text, token)) text += ' ';
+    text += token;
     touches = touches_next;
   }
   return text;

@@ -54,7 +54,7 @@ class DescriptionLines {
     if (new_paragraph_ || !item.empty() || (indented_ && !indented)) items.emplace_back();
     std::string_view text = item.empty() ? line : item;
     text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-    items.back() = join_words({items.back(), std::string(text)});  // a line of Japanese goes on without a space
+    items.back() = items.back().empty() ? std::string(text) : join_words({items.back(), std::string(text)});  // a line of Japanese goes on without a space
     new_paragraph_ = false;
     indented_ = indented;
   }
