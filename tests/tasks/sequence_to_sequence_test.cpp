@@ -280,6 +280,17 @@ TEST_F(SentenceTask, AllUnitsTrainAndAnswer) {
   }
 }
 
+TEST_F(SentenceTask, TwoFilesDoAsWellAsOneWhateverTheUnit) {
+  std::string sources, targets;
+  for (const data::TextPair& pair : data::read_tsv(place("train.tsv")).pairs) sources += pair.source + "\n", targets += pair.target + "\n";
+  const std::string files = "data.train=[\"" + folder.write("train.en", sources).string() + "\", \"" + folder.write("train.fr", targets).string() + "\"]";
+  for (const std::string unit : {"words", "sentencepiece"}) {
+    train_run(recipe(with({}, unit)), place(unit + "-one"), false);
+    train_run(recipe(with({files}, unit)), place(unit + "-two"), false);
+    EXPECT_EQ(bytes_of(place(unit + "-one") / "model.safetensors"), bytes_of(place(unit + "-two") / "model.safetensors")) << unit;
+  }
+}
+
 TEST_F(SentenceTask, SubWordsAreTheSameEachTimeAndGoOnToTheBit) {
   const Recipe wanted = recipe(with({"train.checkpoint_every=2"}, "sentencepiece"));
   train_run(wanted, place("one"), false);
