@@ -29,7 +29,8 @@ std::vector<std::string> pieces_of(const SentencePiece& model, const std::filesy
   std::vector<std::string> pieces;
   for (std::int64_t id = 0; id < model.size(); ++id) pieces.push_back(model.piece(id));
   if (pieces.size() < special_tokens.size() || !std::equal(special_tokens.begin(), special_tokens.end(), pieces.begin()))
-    throw InvalidData(format("{}: expected a model whose first pieces are <pad>, <unk>, <s>, </s>; take the file that was saved with the model", file.string()));
+    throw InvalidData(format("{}: expected a model whose first pieces are <pad>, <unk>, <s>, </s>; take the file that was saved with the model",
+                             file.string()));
   return pieces;
 }
 

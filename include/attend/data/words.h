@@ -18,8 +18,9 @@
 
 namespace attend::data {
 
-// Cuts a text into tokens. join_words(cut_words(text)) gives `text` again, but for: runs of white space, which become one space, and white space at either
-// end, which goes; a space between two characters of scripts written without spaces, which goes; U+FFED itself, which becomes U+25A0 (■).
+// Cuts a text into tokens. join_words(cut_words(text)) gives `text` again, but for: runs of white space, which become one space, and
+// white space at either end, which goes; a space between two characters of scripts written without spaces, which goes; U+FFED itself,
+// which becomes U+25A0 (■).
 ATTEND_API std::vector<std::string> cut_words(std::string_view text);
 
 // The text of tokens: what a model wrote, put together as people write it. A mark with nothing to touch is left out.
@@ -28,8 +29,8 @@ ATTEND_API std::string join_words(const std::vector<std::string>& tokens);
 // Number of words and numbers, punctuation left out: what a limit in words counts.
 ATTEND_API std::int64_t count_words(std::string_view text);
 
-// The sentences of a text in a language ("en", "zh-CN"; ICU's rules, with its list of the language's abbreviations), without white space at either
-// end. A text without a border is one sentence; a blank one has none.
+// The sentences of a text in a language ("en", "zh-CN"; ICU's rules, with its list of the language's abbreviations), without white space
+// at either end. A text without a border is one sentence; a blank one has none.
 ATTEND_API std::vector<std::string> cut_sentences(std::string_view text, const std::string& language);
 
 }  // namespace attend::data

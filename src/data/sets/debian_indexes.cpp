@@ -70,10 +70,12 @@ DebianIndexes::DebianIndexes(const std::vector<std::string>& languages) : folder
     io::write_file(folder_ / "apt.conf", settings(folder_, languages));
     io::make_folders(folder_ / "lists" / "partial");
     io::make_folders(folder_ / "cache" / "archives" / "partial");
-    const io::ProcessResult updated = run_apt_get({"apt-get", "-c", (folder_ / "apt.conf").string(), "-q", "-o", "APT::Update::Error-Mode=any", "update"}, folder_);
+    const std::string configuration = (folder_ / "apt.conf").string();
+    const io::ProcessResult updated =
+        run_apt_get({"apt-get", "-c", configuration, "-q", "-o", "APT::Update::Error-Mode=any", "update"}, folder_);
     if (updated.status != 0)
-      throw SystemError(format("Debian's package lists: `apt-get update` in a folder of our own failed: {}\nIs there a network? If a proxy is needed, apt's own "
-                               "settings name it (Acquire::http::Proxy).",
+      throw SystemError(format("Debian's package lists: `apt-get update` in a folder of our own failed: {}\n"
+                               "Is there a network? If a proxy is needed, apt's own settings name it (Acquire::http::Proxy).",
                                updated.output));
   } catch (...) {
     std::error_code ignored;
@@ -105,7 +107,9 @@ std::filesystem::path DebianIndexes::translation(const std::string& language) co
   std::filesystem::path file = find("_Translation-" + name);
   if (file.empty()) file = find("_Translation-" + apt_language(language));
   if (file.empty())
-    throw SystemError(format("Debian's package lists: there are no descriptions in the language {}; there are, for example, fr, de, it, es, ja, pl, ru, zh-CN", language));
+    throw SystemError(format("Debian's package lists: there are no descriptions in the language {}; there are, for example, fr, de, it, es, "
+                             "ja, pl, ru, zh-CN",
+                             language));
   return file;
 }
 

@@ -133,14 +133,17 @@ std::vector<Passage> read_libreoffice_help(const std::filesystem::path& source, 
   std::vector<Passage> passages;
   for (std::size_t i = 0; i < pages.size(); ++i) {
     if (i % 50 == 0) callbacks.tell(static_cast<double>(i) / static_cast<double>(pages.size()), "reading pages");
-    const auto blocks = [&](const std::filesystem::path& folder) { return read_help_page(io::read_file(folder / pages[i]), (folder / pages[i]).string()); };
+    const auto blocks = [&](const std::filesystem::path& folder) {
+      return read_help_page(io::read_file(folder / pages[i]), (folder / pages[i]).string());
+    };
     for (Passage& passage : pair_help_blocks(pages[i].generic_string(), blocks(source), blocks(target))) passages.push_back(std::move(passage));
   }
   return passages;
 }
 
 io::Value make_libreoffice_help(const std::filesystem::path& folder, const Languages& languages, const MakeCallbacks& callbacks) {
-  const std::string source_name = "libreoffice-help-" + package_language(languages.source), target_name = "libreoffice-help-" + package_language(languages.target);
+  const std::string source_name = "libreoffice-help-" + package_language(languages.source);
+  const std::string target_name = "libreoffice-help-" + package_language(languages.target);
   callbacks.tell(0, "downloading " + source_name);
   const DebianPackage source(source_name);
   callbacks.tell(0, "downloading " + target_name);

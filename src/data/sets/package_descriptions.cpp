@@ -39,7 +39,8 @@ std::string_view text_of_item(std::string_view line) {
   return {};
 }
 
-// The lines of a description, one after the other: " ." ends a paragraph, a bullet begins an item, and so does a change between indented and plain text.
+// The lines of a description, one after the other: " ." ends a paragraph, a bullet begins an item, and so does a change between indented
+// and plain text.
 class DescriptionLines {
  public:
   void add(PackageDescription& description, std::string_view line) {
@@ -54,7 +55,8 @@ class DescriptionLines {
     if (new_paragraph_ || !item.empty() || (indented_ && !indented)) items.emplace_back();
     std::string_view text = item.empty() ? line : item;
     text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-    items.back() = items.back().empty() ? std::string(text) : join_words({items.back(), std::string(text)});  // a line of Japanese goes on without a space
+    // a line of Japanese goes on without a space
+    items.back() = items.back().empty() ? std::string(text) : join_words({items.back(), std::string(text)});
     new_paragraph_ = false;
     indented_ = indented;
   }
@@ -136,7 +138,8 @@ io::Value make_package_descriptions(const std::filesystem::path& folder, const L
   callbacks.tell(0, "downloading the lists of packages");
   const DebianIndexes indexes({languages.source, languages.target});
   callbacks.tell(0.2, "reading descriptions");
-  const auto source = read_package_descriptions(indexes.translation(languages.source)), target = read_package_descriptions(indexes.translation(languages.target));
+  const auto source = read_package_descriptions(indexes.translation(languages.source));
+  const auto target = read_package_descriptions(indexes.translation(languages.target));
   const std::vector<Passage> passages = pair_package_descriptions(source, target, read_source_packages(indexes.packages()));
   const ParallelCorpus corpus = make_parallel_corpus(passages, languages, callbacks);
   io::Value about = io::Value::table();

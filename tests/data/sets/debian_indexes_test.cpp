@@ -20,7 +20,8 @@ using testing::ThrowsMessage;
 
 class Indexes : public testing::Test {
  protected:
-  // An apt-get that lists these sources, and on `update` notes its configuration and runs `update`, with $LISTS for the lists of the configuration.
+  // An apt-get that lists these sources, and on `update` notes its configuration and runs `update`, with $LISTS for the lists of the
+  // configuration.
   void add_apt_get(const std::string& sources, const std::string& update) const {
     folder.write("sources", sources);
     const std::string place = folder.path().string();

@@ -9,11 +9,12 @@
 
 namespace attend::data {
 
-// The section "main" of the release that this machine runs, fetched by `apt-get update` from the mirror that the machine uses, into a temporary folder, which goes
-// when this object goes. Its signature is checked by apt.
+// The section "main" of the release that this machine runs, fetched by `apt-get update` from the mirror that the machine uses, into a
+// temporary folder, which goes when this object goes. Its signature is checked by apt.
 class ATTEND_API DebianIndexes {
  public:
-  // `languages` as "fr" or "zh-CN". SystemError that says what to do: no apt-get (not Debian), no Debian among the machine's sources (run `apt-get update`), no network.
+  // `languages` as "fr" or "zh-CN". SystemError that says what to do: no apt-get (not Debian), no Debian among the machine's sources (run
+  // `apt-get update`), no network.
   explicit DebianIndexes(const std::vector<std::string>& languages);
   ~DebianIndexes();
   DebianIndexes(const DebianIndexes&) = delete;

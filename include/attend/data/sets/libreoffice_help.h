@@ -18,8 +18,9 @@ struct HelpBlock {
   friend bool operator==(const HelpBlock&, const HelpBlock&) = default;
 };
 
-// The blocks of a page in their order; programs are left out (class "code" and the like), and of texts that differ by system or module the default one
-// is taken. A page without the help's own text has none. `name` is for messages: InvalidData where the page can't be parsed at all.
+// The blocks of a page in their order; programs are left out (class "code" and the like), and of texts that differ by system or module
+// the default one is taken. A page without the help's own text has none. `name` is for messages: InvalidData where the page can't be
+// parsed at all.
 ATTEND_API std::vector<HelpBlock> read_help_page(std::string_view html, const std::string& name);
 
 // Pairs blocks: in order where both pages have the same ids, else the n-th of each id with the n-th of that id.

@@ -19,14 +19,15 @@ struct PackageDescription {
   std::vector<std::vector<std::string>> paragraphs;  // each of one item or several
 };
 
-// Reads an index of descriptions (Translation-LANGUAGE): stanzas of `Package:`, `Description-md5:` (of the English text: what both languages have in common) and
-// `Description-LANGUAGE:`. → by md5. InvalidData where the file holds no such stanza.
+// Reads an index of descriptions (Translation-LANGUAGE): stanzas of `Package:`, `Description-md5:` (of the English text: what both
+// languages have in common) and `Description-LANGUAGE:`. → by md5. InvalidData where the file holds no such stanza.
 ATTEND_API std::map<std::string, PackageDescription> read_package_descriptions(const std::filesystem::path& file);
 
 // The source package of each package in a list of packages that has another name than its own.
 ATTEND_API std::map<std::string, std::string> read_source_packages(const std::filesystem::path& file);
 
-// Titles, and the items of descriptions with the same number of paragraphs, of paragraphs with the same number of items. The document is the source package.
+// Titles, and the items of descriptions with the same number of paragraphs, of paragraphs with the same number of items. The document is
+// the source package.
 ATTEND_API std::vector<Passage> pair_package_descriptions(const std::map<std::string, PackageDescription>& source,
                                                           const std::map<std::string, PackageDescription>& target,
                                                           const std::map<std::string, std::string>& source_packages);
