@@ -26,8 +26,9 @@ void add_quickstart(CLI::App& app, Arguments& arguments) {
 
 void add_data(CLI::App& app, Arguments& arguments) {
   auto given = std::make_shared<DataArguments>();
-  CLI::App* command = add_command(app, "data", "Build a real data set from Debian packages", "attend data cmudict");
-  command->add_option("NAME", given->name, "Which one: cmudict")->required();
+  CLI::App* command = add_command(app, "data", "Build a real data set from Debian packages", "attend data libreoffice-help --languages en,de");
+  command->add_option("NAME", given->name, "Which one: cmudict, libreoffice-help, package-descriptions")->required();
+  command->add_option("--languages", given->languages, "Source and target language of a parallel set, as en,fr (which is taken where this is missing) or en,zh-CN");
   command->callback([&arguments, given] { arguments.command = *given; });
 }
 

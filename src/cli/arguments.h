@@ -13,7 +13,7 @@ struct QuickstartArguments {
 };
 
 struct DataArguments {
-  std::string name;
+  std::string name, languages;
 };
 
 struct TrainArguments {

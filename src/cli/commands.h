@@ -32,6 +32,8 @@ bool train_with_progress(const tasks::Recipe& recipe, const std::filesystem::pat
 // Scores with a progress line on a terminal. → "PER 9.1 % WER 37.2 % on 11387 held-out words"
 tasks::Evaluation evaluate_with_progress(tasks::Run& run, const std::string& split, std::int64_t beam);
 std::string score_text(const tasks::Run& run, const tasks::Evaluation& evaluation);
+// What to say of `sources` that are longer than those of training: "3 lines", "12 of 40 sentences".
+std::string longer_text(const tasks::Recipe& recipe, const std::string& sources);
 // The recording that is meant: a .attn file, or the samples of a run folder. SystemError where a folder has none.
 std::filesystem::path recording_of(const std::string& file_or_run);
 

@@ -23,6 +23,12 @@ std::string score_text(const tasks::Run& run, const tasks::Evaluation& evaluatio
   return text + format("on {} {}{}", evaluation.items, held_out ? "held-out " : "", run.recipe.data.items);
 }
 
+std::string longer_text(const tasks::Recipe& recipe, const std::string& sources) {
+  std::string limits = format("{} tokens (data.longest)", recipe.data.longest);
+  if (recipe.data.longest_words > 0) limits += format(" or {} words (data.longest_words)", recipe.data.longest_words);
+  return format("{}: longer than the {} that training was limited to; answers may be worse", sources, limits);
+}
+
 std::string figure_text(const tasks::Recipe& recipe, const tasks::Evaluation& evaluation) {
   const auto score = evaluation.metrics.find(recipe.figure.metric);
   if (score == evaluation.metrics.end() || evaluation.split != recipe.figure.split) return "";
@@ -41,6 +47,8 @@ void run(const EvalArguments& arguments) {
   const std::string split = arguments.split.empty() ? run.recipe.figure.split : arguments.split;
   const std::int64_t beam = arguments.beam > 0 ? arguments.beam : run.recipe.decode.beam;
   const tasks::Evaluation evaluation = evaluate_with_progress(run, split, beam);
+  if (evaluation.longer_than_trained > 0)
+    warn(longer_text(run.recipe, format("{} of {} {}", evaluation.longer_than_trained, evaluation.items, run.recipe.data.items)));
   if (arguments.json) {
     print(io::to_json(tasks::evaluation_value(run, evaluation)) + "\n");
   } else {

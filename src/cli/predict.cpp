@@ -82,10 +82,12 @@ class Predicting {
       answer(lines);
       flush_output();
       if (!refused.empty()) {
+        tell_of_long_lines();
         write_record();
         throw InvalidData(refused);
       }
     }
+    tell_of_long_lines();
     write_record();
   }
 
@@ -94,6 +96,7 @@ class Predicting {
     const std::vector<tasks::Prediction> predictions = tasks::predict(run_, lines, options_);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       ++line_;
+      if (predictions[i].longer_than_trained && ++long_lines_ == 1) first_long_line_ = line_;
       print_answer(predictions[i], lines[i]);
       if (!arguments_.record.empty()) record_.examples.push_back(tasks::record_of(run_, predictions[i], std::to_string(line_)));
     }
@@ -114,6 +117,11 @@ class Predicting {
     }
   }
 
+  // Once, behind the answers: a warning for each line would drown them.
+  void tell_of_long_lines() const {
+    if (long_lines_ > 0) warn(longer_text(run_.recipe, format("{} of {} lines (the first is line {})", long_lines_, line_, first_long_line_)));
+  }
+
   void write_record() const {
     if (!arguments_.record.empty()) view::write_record(arguments_.record, record_);
   }
@@ -122,7 +130,7 @@ class Predicting {
   tasks::Run run_;
   tasks::PredictOptions options_;
   view::Record record_;
-  std::int64_t line_ = 0;
+  std::int64_t line_ = 0, long_lines_ = 0, first_long_line_ = 0;
 };
 
 }  // namespace

@@ -41,6 +41,7 @@ bool train_with_progress(const tasks::Recipe& recipe, const std::filesystem::pat
   callbacks.began = [](const tasks::TrainingData& data) {
     std::string left_out;
     if (data.too_long > 0) left_out += format(", {} left out: longer than data.longest", data.too_long);
+    if (data.too_many_words > 0) left_out += format(", {} left out: more words than data.longest_words", data.too_many_words);
     if (data.empty > 0) left_out += format(", {} empty lines", data.empty);
     print(format("data      {} pairs to train on, {} for validation{}\n", data.train, data.valid, left_out));
     print(format("model     {} parameters, {} source and {} target tokens\n", data.parameters, data.source_tokens, data.target_tokens));

@@ -5,6 +5,7 @@
 #include "attend/base/error.h"
 #include "attend/core/tokens.h"
 #include "attend/data/unicode.h"
+#include "attend/data/words.h"
 #include "attend/io/crc32c.h"
 #include "attend/io/file.h"
 
@@ -17,10 +18,17 @@ std::string all_lines(const std::vector<std::string>& tokens) {
   return text;
 }
 
+void refuse_model_unit(Unit unit) {
+  if (unit == Unit::sentencepiece)
+    throw InvalidArgument("attend::data::cut, join: expected characters, symbols or words, got sentencepiece, which needs its model; use a TextVocabulary");
+}
+
 }  // namespace
 
 std::vector<std::string> cut(std::string_view text, Unit unit) {
+  refuse_model_unit(unit);
   if (unit == Unit::characters) return graphemes(text);
+  if (unit == Unit::words) return cut_words(text);
   std::vector<std::string> symbols;
   std::size_t at = 0;
   while ((at = text.find_first_not_of(" \t", at)) != std::string_view::npos) {
@@ -32,6 +40,8 @@ std::vector<std::string> cut(std::string_view text, Unit unit) {
 }
 
 std::string join(const std::vector<std::string>& tokens, Unit unit) {
+  refuse_model_unit(unit);
+  if (unit == Unit::words) return join_words(tokens);
   std::string text;
   for (const std::string& token : tokens) {
     if (unit == Unit::symbols && !text.empty()) text += ' ';
@@ -59,6 +69,16 @@ Vocabulary Vocabulary::from_counts(const std::map<std::string, std::int64_t>& co
     tokens.push_back(token);
   }
   return Vocabulary(std::move(tokens));
+}
+
+Vocabulary Vocabulary::from_tokens(std::vector<std::string> tokens) {
+  if (tokens.size() < special_tokens.size() || !std::equal(special_tokens.begin(), special_tokens.end(), tokens.begin()))
+    throw InvalidArgument("attend::data::Vocabulary: expected tokens that begin with <pad>, <unk>, <s>, </s>");
+  const auto count = tokens.size();
+  Vocabulary vocabulary(std::move(tokens));
+  if (vocabulary.ids_.size() + special_tokens.size() != count)
+    throw InvalidArgument("attend::data::Vocabulary: expected tokens that differ, got one twice");
+  return vocabulary;
 }
 
 Vocabulary Vocabulary::load(const std::filesystem::path& file) {

@@ -43,7 +43,16 @@ void check(const Recipe& recipe, const io::Value& table, const std::string& sour
     if (value < 1) throw InvalidArgument(format("{}: expected at least 1, got {}", place(name), value));
   };
   positive("data.least_count", data.least_count);
+  positive("data.largest", data.largest);
   positive("data.longest", data.longest);
+  if (data.longest_words < 0) throw InvalidArgument(format("{}: expected 0 or more, got {}", place("data.longest_words"), data.longest_words));
+  if (data.vocabulary_size < 5)
+    throw InvalidArgument(format("{}: expected at least 5 (four tokens are special), got {}", place("data.vocabulary_size"), data.vocabulary_size));
+  if (!(data.character_coverage > 0 && data.character_coverage <= 1))
+    throw InvalidArgument(format("{}: expected a share above 0, at most 1, got {}", place("data.character_coverage"), data.character_coverage));
+  if (data.shared_vocabulary && data.source != data.target)
+    throw InvalidArgument(format("{}: expected both sides to be cut alike, got source = \"{}\" and target = \"{}\"", place("data.shared_vocabulary"),
+                                 name_of(data.source), name_of(data.target)));
   positive("decode.beam", recipe.decode.beam);
   positive("decode.length_extra", recipe.decode.length_extra);
   const auto within = [&](const char* name, double value, double most) {

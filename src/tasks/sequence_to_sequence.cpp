@@ -1,7 +1,9 @@
 #include "attend/tasks/sequence_to_sequence.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "attend/base/error.h"
@@ -10,7 +12,9 @@
 #include "attend/data/pairs.h"
 #include "attend/data/split.h"
 #include "attend/data/unicode.h"
+#include "attend/data/words.h"
 #include "attend/decode/search.h"
+#include "attend/io/crc32c.h"
 #include "attend/io/file.h"
 #include "attend/io/folder_lock.h"
 #include "attend/io/toml.h"
@@ -24,13 +28,19 @@ constexpr std::int64_t kept_samples = 5;
 
 // --- texts and tokens ------------------------------------------------------------------------------------------------------------------
 
-std::vector<std::string> cut_source(const DataOptions& options, std::string_view text) {
-  const std::string normal = data::normalize_nfc(text);
-  return data::cut(options.lower_case ? data::lower_case(normal) : normal, options.source);
+bool has_too_many_words(const DataOptions& options, std::string_view text) {
+  return options.longest_words > 0 && data::count_words(text) > options.longest_words;
 }
 
-std::vector<std::string> cut_target(const DataOptions& options, std::string_view text) {
-  return data::cut(data::normalize_nfc(text), options.target);
+// The sum of tokens with their lengths, so that none can move to the next text unnoticed.
+std::uint32_t sum_of_tokens(const std::vector<data::TokenPair>& pairs, std::uint32_t sum) {
+  for (const data::TokenPair& pair : pairs)
+    for (const std::vector<std::int64_t>& tokens : {std::cref(pair.source), std::cref(pair.target)}) {
+      const auto length = static_cast<std::int64_t>(tokens.size());
+      sum = io::crc32c(std::as_bytes(std::span(&length, 1)), sum);
+      sum = io::crc32c(std::as_bytes(std::span(tokens)), sum);
+    }
+  return sum;
 }
 
 // Pads to the longest row. Sources end with the token of the end, so that none is empty; targets begin and end.
@@ -121,20 +131,13 @@ std::vector<std::vector<decode::Hypothesis>> search_batch(models::SequenceToSequ
   return decode::search(stepper, longest, how);
 }
 
-std::vector<std::string> tokens_of(const data::Vocabulary& vocabulary, const std::vector<std::int64_t>& ids) {
+std::vector<std::string> tokens_of(const data::TextVocabulary& vocabulary, const std::vector<std::int64_t>& ids) {
   std::vector<std::string> tokens;
   for (const std::int64_t id : ids) tokens.push_back(vocabulary.token(id));
   return tokens;
 }
 
 // --- training ------------------------------------------------------------------------------------------------------------------------
-
-std::map<std::string, std::int64_t> count(const std::vector<std::vector<std::string>>& texts) {
-  std::map<std::string, std::int64_t> counts;
-  for (const auto& text : texts)
-    for (const std::string& token : text) ++counts[token];
-  return counts;
-}
 
 // Everything that training holds besides the trainer itself.
 class TextTraining {
@@ -155,10 +158,13 @@ class TextTraining {
       throw InvalidData(format("{}: holds no pair to train on; expected lines of source TAB target", train_files[0].string()));
     if (valid.empty())
       throw InvalidData(format("{}: too few pairs to take 2 % for validation; give data.valid", train_files[0].string()));
-    make_tokens(train.pairs, resume);
+    leave_out_many_words(train.pairs, train_files[0]);
+    make_vocabularies(train.pairs, resume);
+    make_tokens(train.pairs);
     take_validation(valid);
     if (pairs_.empty())
       throw InvalidData(format("{}: every pair has more than {} tokens on a side (data.longest)", train_files[0].string(), recipe_.data.longest));
+    check_fingerprint(resume);
     torch::manual_seed(static_cast<std::uint64_t>(recipe_.train.seed));
     model_ = make_model(recipe_.model, source_->size(), target_->size());
     data_.train = static_cast<std::int64_t>(pairs_.size());
@@ -191,31 +197,74 @@ class TextTraining {
   const std::vector<data::References>& valid_items() const { return valid_items_; }
 
  private:
-  void make_tokens(const std::vector<data::TextPair>& train, bool resume) {
-    std::vector<std::vector<std::string>> sources, targets;
-    for (const data::TextPair& pair : train) {
-      std::vector<std::string> source = cut_source(recipe_.data, pair.source), target = cut_target(recipe_.data, pair.target);
-      if (static_cast<std::int64_t>(std::max(source.size(), target.size())) > recipe_.data.longest) {
-        ++data_.too_long;
-        continue;
-      }
-      sources.push_back(std::move(source));
-      targets.push_back(std::move(target));
+  void leave_out_many_words(std::vector<data::TextPair>& train, const std::filesystem::path& file) {
+    data_.too_many_words = static_cast<std::int64_t>(std::erase_if(train, [&](const data::TextPair& pair) {
+      return has_too_many_words(recipe_.data, pair.source) || has_too_many_words(recipe_.data, pair.target);
+    }));
+    if (train.empty())
+      throw InvalidData(format("{}: every pair has more than {} words on a side (data.longest_words)", file.string(), recipe_.data.longest_words));
+  }
+
+  // A run that goes on keeps its own: whether the data are still the same is seen from their tokens.
+  void make_vocabularies(const std::vector<data::TextPair>& train, bool resume) {
+    const data::TextVocabularyOptions source = source_text_options(recipe_.data), target = target_text_options(recipe_.data);
+    if (resume) {
+      source_ = data::TextVocabulary::load(files_.source_vocabulary(), source);
+      target_ = data::TextVocabulary::load(files_.target_vocabulary(), target);
+      return;
     }
-    source_ = data::Vocabulary::from_counts(count(sources), recipe_.data.least_count);
-    target_ = data::Vocabulary::from_counts(count(targets), recipe_.data.least_count);
-    if (resume && (data::Vocabulary::load(files_.source_vocabulary()).fingerprint() != source_->fingerprint() ||
-                   data::Vocabulary::load(files_.target_vocabulary()).fingerprint() != target_->fingerprint()))
-      throw InvalidData(format("{}: the training data changed since this run began: its vocabulary is another; train anew in another folder",
-                               files_.folder.string()));
-    source_->save(files_.source_vocabulary());
-    target_->save(files_.target_vocabulary());
-    for (std::size_t i = 0; i < sources.size(); ++i) pairs_.push_back({source_->ids(sources[i]), target_->ids(targets[i])});
+    std::vector<std::string> sources, targets;
+    for (const data::TextPair& pair : train) {
+      sources.push_back(source.lower_case ? data::lower_case(pair.source) : pair.source);
+      targets.push_back(pair.target);
+    }
+    if (recipe_.data.shared_vocabulary) {
+      targets.insert(targets.end(), sources.begin(), sources.end());
+      sources = targets;
+    }
+    source_ = make_vocabulary(sources, source, files_.source_vocabulary(), "source");
+    target_ = make_vocabulary(targets, target, files_.target_vocabulary(), "target");
+  }
+
+  static data::TextVocabulary make_vocabulary(const std::vector<std::string>& texts, data::TextVocabularyOptions options,
+                                              const std::filesystem::path& file, const char* side) {
+    options.lower_case = false;  // the texts are in lower case already where they should be: not the other side's of a shared vocabulary
+    try {
+      data::TextVocabulary::make(texts, options, file);
+    } catch (const InvalidArgument& error) {
+      throw InvalidArgument(format("data.vocabulary_size: no sub-words of the {}s: {}", side, error.what()));
+    }
+    return data::TextVocabulary::load(file, options);
+  }
+
+  void make_tokens(const std::vector<data::TextPair>& train) {
+    for (const data::TextPair& pair : train) {
+      data::TokenPair tokens = tokens_of_pair(pair);
+      if (static_cast<std::int64_t>(std::max(tokens.source.size(), tokens.target.size())) > recipe_.data.longest)
+        ++data_.too_long;
+      else
+        pairs_.push_back(std::move(tokens));
+    }
+  }
+
+  data::TokenPair tokens_of_pair(const data::TextPair& pair) const {
+    return {source_->ids(source_->cut(pair.source)), target_->ids(target_->cut(pair.target))};
+  }
+
+  void check_fingerprint(bool resume) {
+    data_.fingerprint = format("{:08x}", sum_of_tokens(valid_pairs_, sum_of_tokens(pairs_, 0)));
+    const std::optional<std::string>& expected = recipe_.data.fingerprint;
+    if (!expected || *expected == data_.fingerprint) return;
+    if (resume)
+      throw InvalidData(format("{}: the training data changed since this run began: expected the fingerprint {}, got {}; train anew in another folder",
+                               files_.folder.string(), *expected, data_.fingerprint));
+    throw InvalidData(format("data.fingerprint: expected training data with the fingerprint {}, got {}: the data, or the settings that cut them, are others; "
+                             "leave data.fingerprint out to train on these",
+                             *expected, data_.fingerprint));
   }
 
   void take_validation(const std::vector<data::TextPair>& valid) {
-    for (const data::TextPair& pair : valid)
-      valid_pairs_.push_back({source_->ids(cut_source(recipe_.data, pair.source)), target_->ids(cut_target(recipe_.data, pair.target))});
+    for (const data::TextPair& pair : valid) valid_pairs_.push_back(tokens_of_pair(pair));
     valid_items_ = data::gather_references(valid);
     const std::int64_t most = recipe_.train.valid_items;
     if (most > 0 && static_cast<std::int64_t>(valid_items_.size()) > most) valid_items_.resize(static_cast<std::size_t>(most));
@@ -232,7 +281,7 @@ class TextTraining {
       tokens += count;
     }
     std::vector<std::vector<std::int64_t>> sources;
-    for (const data::References& item : valid_items_) sources.push_back(source_->ids(cut_source(recipe_.data, item.source)));
+    for (const data::References& item : valid_items_) sources.push_back(source_->ids(source_->cut(item.source)));
     ErrorRate errors;
     for (const auto& rows : data::length_batches(sources, decode_batch)) {
       if (stop()) return {};
@@ -242,7 +291,7 @@ class TextTraining {
       for (std::size_t i = 0; i < rows.size(); ++i) {
         std::vector<Tokens> references;
         for (const std::string& target : valid_items_[static_cast<std::size_t>(rows[i])].targets)
-          references.push_back(cut_target(recipe_.data, target));
+          references.push_back(target_->cut(target));
         errors.add(tokens_of(*target_, found[i].front().tokens), references);
       }
     }
@@ -251,7 +300,7 @@ class TextTraining {
 
   const Recipe& recipe_;
   RunFiles files_;
-  std::optional<data::Vocabulary> source_, target_;
+  std::optional<data::TextVocabulary> source_, target_;
   std::vector<data::TokenPair> pairs_, valid_pairs_;
   std::vector<data::References> valid_items_;
   std::shared_ptr<models::SequenceToSequence> model_;
@@ -271,18 +320,20 @@ std::string first_difference(const io::Value& a, const io::Value& b, const std::
   return path;
 }
 
-void prepare_folder(const Recipe& recipe, const RunFiles& files, bool resume) {
+// A run that goes on expects the data that it began with.
+void prepare_folder(Recipe& recipe, const RunFiles& files, bool resume) {
   const bool holds_run = std::filesystem::exists(files.recipe());
   if (holds_run && !resume)
     throw SystemError(format("{}: holds a run already; go on with it by --resume, or choose another folder with --out", files.folder.string()));
   if (holds_run) {
     Recipe own_recipe = read_recipe(files.recipe());
     if (!recipe.data.corpus.empty() && own_recipe.data.corpus == recipe.data.corpus) {
-      // the same corpus may have moved; that it is the same is seen from the vocabulary
+      // the same corpus may have moved; that it is the same is seen from its fingerprint
       own_recipe.data.train = recipe.data.train;
       own_recipe.data.valid = recipe.data.valid;
       own_recipe.data.test = recipe.data.test;
     }
+    if (!recipe.data.fingerprint) recipe.data.fingerprint = own_recipe.data.fingerprint;
     const io::Value own = write_options(own_recipe), given = write_options(recipe);
     if (!(own == given))
       throw InvalidArgument(format("{}: was begun with another recipe: {} differs; resume with the recipe it was begun with, or choose another folder",
@@ -315,6 +366,7 @@ train::Outcome train_run(const Recipe& given, const std::filesystem::path& folde
   const bool goes_on = resume && std::filesystem::exists(files.recipe());
   TextTraining training(recipe, files);
   training.load(goes_on);
+  recipe.data.fingerprint = training.data().fingerprint;
   io::write_file(files.recipe(), to_toml(recipe));
   if (callbacks.began) callbacks.began(training.data());
   const train::Outcome outcome = train::train(training.functions(), recipe.train, folder, goes_on, callbacks);
@@ -327,7 +379,9 @@ std::vector<Prediction> predict(Run& run, const std::vector<std::string>& lines,
   std::vector<std::vector<std::int64_t>> sources;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    predictions[i].source = cut_source(run.recipe.data, lines[i]);
+    predictions[i].source = run.source.cut(lines[i]);
+    predictions[i].longer_than_trained = static_cast<std::int64_t>(predictions[i].source.size()) > run.recipe.data.longest ||
+                                         has_too_many_words(run.recipe.data, lines[i]);
     const bool empty = lines[i].find_first_not_of(" \t") == std::string::npos;
     if (empty || predictions[i].source.empty()) continue;
     sources.push_back(run.source.ids(predictions[i].source));
@@ -342,7 +396,7 @@ std::vector<Prediction> predict(Run& run, const std::vector<std::string>& lines,
       for (const decode::Hypothesis& hypothesis : found[i]) {
         Prediction::Output output;
         output.tokens = tokens_of(run.target, hypothesis.tokens);
-        output.text = data::join(output.tokens, run.recipe.data.target);
+        output.text = run.target.join(output.tokens);
         output.score = hypothesis.score;
         // the source's end and the padding behind it are columns too; what is shown are the text's own tokens
         if (hypothesis.alignment.defined())
@@ -397,8 +451,9 @@ Evaluation evaluate(Run& run, const std::string& split, std::int64_t beam, const
     const std::vector<Prediction> predictions = predict(run, lines, options);
     for (std::size_t i = at; i < end; ++i) {
       std::vector<Tokens> references;
-      for (const std::string& target : items[i].targets) references.push_back(cut_target(run.recipe.data, target));
+      for (const std::string& target : items[i].targets) references.push_back(run.target.cut(target));
       const auto& outputs = predictions[i - at].outputs;
+      if (predictions[i - at].longer_than_trained) ++result.longer_than_trained;
       errors.add(outputs.empty() ? Tokens() : outputs.front().tokens, references);
     }
   }

@@ -120,6 +120,11 @@ TEST(WrongCalls, ExitWithTwoAndSayWhatIsWrong) {
   expect({"--threads", "0", "systems"}, "--threads");
   expect({"view", "x.attn"}, "--export");
   expect({"data", "cmudct"}, "did you mean \"cmudict\"?");
+  expect({"data", "libreofice-help"}, "did you mean \"libreoffice-help\"?");
+  expect({"data", "libreoffice-help", "--languages", "en"}, "languages: expected two that differ, as en,fr or en,zh-CN, got \"en\"");
+  expect({"data", "package-descriptions-en-en"}, "got \"en-en\"");
+  expect({"data", "libreoffice-help-en-fr", "--languages", "en,de"}, "names languages already");
+  expect({"data", "cmudict", "--languages", "en,de"}, "in English alone");
   expect({"systems", "luon"}, "did you mean \"luong\"?");
 }
 

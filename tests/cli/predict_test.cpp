@@ -67,6 +67,24 @@ TEST(Predict, OfAModelWithoutAttentionHasNoAlignmentsAndSaysSo) {
   EXPECT_FALSE(fs::exists(record));
 }
 
+TEST(Predict, LinesLongerThanThoseOfTrainingAreAnsweredAndTold) {
+  const fixtures::TemporaryFolder folder;
+  const fs::path copy = copy_of_trained_run(folder);
+  std::string recipe = fixtures::bytes_of(copy / "recipe.toml");
+  const std::string before = "longest = 200\n";
+  ASSERT_NE(recipe.find(before), std::string::npos);
+  recipe.replace(recipe.find(before), before.size(), "longest = 4\n");
+  folder.write("copy-of-run/recipe.toml", recipe);
+  const Ending ending = run({"--threads", "1", "predict", copy.string()}, "abba\nbadge\n\nabbade\n");
+  EXPECT_EQ(ending.status, 0);
+  EXPECT_THAT(lines_of(ending.output), SizeIs(4));
+  EXPECT_EQ(lines_of(ending.output)[1], lines_of(predict("badge\n").output)[0]);
+  EXPECT_EQ(ending.errors, "attend: 2 of 4 lines (the first is line 2): longer than the 4 tokens (data.longest) that training was limited to; answers may be worse\n");
+  const Ending score = run({"--threads", "1", "eval", copy.string(), "--split", folder.write("test.tsv", "abba\tA B\nbadge\tB A\n").string()});
+  EXPECT_EQ(score.status, 0) << score.errors;
+  EXPECT_THAT(score.errors, StartsWith("attend: 1 of 2 words: longer than the 4 tokens (data.longest)"));
+}
+
 TEST(Predict, OfNothingWritesNothing) {
   const Ending ending = predict("");
   EXPECT_EQ(ending.status, 0);

@@ -45,6 +45,23 @@ TEST(Join, UndoesACut) {
   EXPECT_EQ(join({}, Unit::symbols), "");
 }
 
+TEST(Cut, WordsAreThoseOfNaturalText) {
+  EXPECT_THAT(cut("Hello, world.", Unit::words), ElementsAre("Hello", "\uFFED,", "world", "\uFFED."));
+  EXPECT_EQ(join(cut("Hello, world.", Unit::words), Unit::words), "Hello, world.");
+}
+
+TEST(Cut, SubWordsNeedTheirModel) {
+  EXPECT_THAT([] { cut("text", Unit::sentencepiece); }, ThrowsMessage<InvalidArgument>(HasSubstr("got sentencepiece, which needs its model; use a TextVocabulary")));
+  EXPECT_THAT([] { join({"text"}, Unit::sentencepiece); }, ThrowsMessage<InvalidArgument>(HasSubstr("got sentencepiece")));
+}
+
+TEST(VocabularyFromTokens, TakesThemByTheirPlace) {
+  EXPECT_THAT(all_tokens(Vocabulary::from_tokens({"<pad>", "<unk>", "<s>", "</s>", "b", "a"})), ElementsAre("<pad>", "<unk>", "<s>", "</s>", "b", "a"));
+  for (const std::vector<std::string>& bad : {std::vector<std::string>{}, {"a", "b", "c", "d"}, {"<pad>", "<unk>", "<s>"}})
+    EXPECT_THAT([&] { Vocabulary::from_tokens(bad); }, ThrowsMessage<InvalidArgument>(HasSubstr("begin with <pad>, <unk>, <s>, </s>")));
+  EXPECT_THAT([] { Vocabulary::from_tokens({"<pad>", "<unk>", "<s>", "</s>", "a", "a"}); }, ThrowsMessage<InvalidArgument>(HasSubstr("got one twice")));
+}
+
 TEST(VocabularyFromCounts, PutsTheSpecialTokensFirstThenTheMostFrequent) {
   const Vocabulary vocabulary = Vocabulary::from_counts({{"b", 2}, {"a", 2}, {"z", 9}, {"rare", 1}});
   EXPECT_THAT(all_tokens(vocabulary), ElementsAre("<pad>", "<unk>", "<s>", "</s>", "z", "a", "b", "rare"));

@@ -130,6 +130,12 @@ TEST_F(Recipes, ValuesThatDoNotFitAreRefusedWithTheirLine) {
   expect_refusal<InvalidArgument>(least + "[model]\nname = \"luon\"\n", 5,
                                   "model.name: expected one of \"luong\", \"rnn\", \"rnnsearch\", \"attention-layer\", got \"luon\"; did you mean \"luong\"?");
   expect_refusal<InvalidArgument>(least + "longest = 0\n", 4, "data.longest: expected at least 1, got 0");
+  expect_refusal<InvalidArgument>(least + "largest = 0\n", 4, "data.largest: expected at least 1, got 0");
+  expect_refusal<InvalidArgument>(least + "longest_words = -1\n", 4, "data.longest_words: expected 0 or more, got -1");
+  expect_refusal<InvalidArgument>(least + "vocabulary_size = 4\n", 4, "data.vocabulary_size: expected at least 5 (four tokens are special), got 4");
+  expect_refusal<InvalidArgument>(least + "character_coverage = 1.5\n", 4, "data.character_coverage: expected a share above 0, at most 1, got 1.5");
+  expect_refusal<InvalidArgument>(least + "shared_vocabulary = true\n", 4,
+                                  "data.shared_vocabulary: expected both sides to be cut alike, got source = \"characters\" and target = \"symbols\"");
   expect_refusal<InvalidArgument>(least + "test = [\"a\", \"b\", \"c\"]\n", 4, "data.test: expected one TSV file or two parallel files, got 3 files");
   expect_refusal<InvalidArgument>(least + "[decode]\nbeam = 0\n", 5, "decode.beam: expected at least 1, got 0");
   expect_refusal<InvalidArgument>(least + "[decode]\nlength_factor = -1\n", 5, "decode.length_factor: expected a number from 0 to 1000, got -1");

@@ -45,8 +45,8 @@ class RunFolder : public testing::Test {
   const fixtures::TemporaryFolder temporary;
   const RunFiles files{temporary.path() / "run"};
   Recipe recipe;
-  const data::Vocabulary source = data::Vocabulary::from_counts({{"a", 2}, {"b", 1}});
-  const data::Vocabulary target = data::Vocabulary::from_counts({{"A", 3}, {"B", 2}, {"C", 1}});
+  const data::TextVocabulary source = data::Vocabulary::from_counts({{"a", 2}, {"b", 1}});
+  const data::TextVocabulary target = data::Vocabulary::from_counts({{"A", 3}, {"B", 2}, {"C", 1}});
   std::shared_ptr<models::SequenceToSequence> model;
 };
 

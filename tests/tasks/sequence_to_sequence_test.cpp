@@ -14,7 +14,9 @@
 
 #include "attend/base/error.h"
 #include "attend/core/tensor_file.h"
+#include "attend/core/tokens.h"
 #include "attend/data/pairs.h"
+#include "attend/data/words.h"
 #include "attend/io/folder_lock.h"
 #include "attend/io/json.h"
 #include "attend/tasks/metrics/error_rate.h"
@@ -52,6 +54,14 @@ class LetterTask : public testing::Test {
   const fs::path recipe_file = fixtures::write_letters(folder);
 };
 
+// The same tokens in another order: no vocabulary shows it.
+std::string with_first_two_targets_swapped(const std::string& tsv) {
+  const std::size_t first_tab = tsv.find('\t'), first_end = tsv.find('\n'), second_tab = tsv.find('\t', first_end), second_end = tsv.find('\n', first_end + 1);
+  const std::string first = tsv.substr(first_tab, first_end - first_tab), second = tsv.substr(second_tab, second_end - second_tab);
+  EXPECT_NE(first, second);
+  return tsv.substr(0, first_tab) + second + tsv.substr(first_end, second_tab - first_end) + first + tsv.substr(second_end);
+}
+
 // --- training ----------------------------------------------------------------------------------------------------------------------------
 
 TEST_F(LetterTask, TrainingWritesAWholeRunFolder) {
@@ -72,7 +82,9 @@ TEST_F(LetterTask, TrainingWritesAWholeRunFolder) {
   EXPECT_GT(began.parameters, 1000);
   EXPECT_EQ(began.too_long + began.empty, 0);
   EXPECT_THAT(view::read_record(place("run") / "samples.attn").examples, SizeIs(5));
-  EXPECT_TRUE(write_options(read_recipe(place("run") / "recipe.toml")) == write_options(recipe()));
+  const Recipe resolved = read_recipe(place("run") / "recipe.toml");
+  EXPECT_EQ(resolved.data.fingerprint, began.fingerprint);
+  EXPECT_TRUE(write_options(resolved) == write_options(recipe({"data.fingerprint=\"" + began.fingerprint + "\""})));
 }
 
 TEST_F(LetterTask, TheSameSeedGivesTheSameFilesAndAnotherSeedDoesNot) {
@@ -257,6 +269,152 @@ TEST_F(LetterTask, DataThatChangedAreNoticed) {
   EXPECT_THAT([&] { train_run(recipe({"train.steps=1"}), place("run"), true); },
               ThrowsMessage<InvalidData>(AllOf(StartsWith(place("run").string()), HasSubstr("the training data changed"))));
   EXPECT_EQ(bytes_of(place("run") / "vocabulary.source"), vocabulary);
+}
+
+TEST_F(LetterTask, DataThatChangedBehindTheSameVocabularyAreNoticed) {
+  train_run(recipe({"train.steps=1"}), place("run"), false);
+  const std::string train = bytes_of(place("train.tsv")), valid = bytes_of(place("valid.tsv")), model = bytes_of(place("run") / "model.safetensors");
+  const auto expect_noticed = [&] {
+    EXPECT_THAT([&] { train_run(recipe({"train.steps=1"}), place("run"), true); },
+                ThrowsMessage<InvalidData>(AllOf(StartsWith(place("run").string() + ": the training data changed since this run began: expected the fingerprint "),
+                                                 HasSubstr("train anew in another folder"))));
+  };
+  folder.write("train.tsv", with_first_two_targets_swapped(train));
+  expect_noticed();
+  folder.write("train.tsv", train);
+  folder.write("valid.tsv", with_first_two_targets_swapped(valid));
+  expect_noticed();
+  EXPECT_EQ(bytes_of(place("run") / "model.safetensors"), model);
+  folder.write("valid.tsv", valid);
+  EXPECT_TRUE(train_run(recipe({"train.steps=1"}), place("run"), true).finished);
+}
+
+TEST_F(LetterTask, ARecipeMayNameTheDataThatItIsFor) {
+  train_run(recipe({"train.steps=1"}), place("run"), false);
+  const std::string fingerprint = *read_recipe(place("run") / "recipe.toml").data.fingerprint;
+  EXPECT_TRUE(train_run(recipe({"train.steps=1", "data.fingerprint=\"" + fingerprint + "\""}), place("same"), false).finished);
+  expect_refusal<InvalidData>({"data.fingerprint=\"00000000\""}, "data.fingerprint: ", "expected training data with the fingerprint 00000000, got " + fingerprint);
+}
+
+// --- units and limits ---------------------------------------------------------------------------------------------------------------------
+
+class SentenceTask : public LetterTask {
+ protected:
+  SentenceTask() {
+    // sentences of two to five words, each translated letter by letter
+    const std::vector<std::string> words = fixtures::words(120, 3);
+    for (std::size_t i = 0; i + 5 < words.size(); ++i) {
+      std::string source, target;
+      for (std::size_t j = i; j < i + 2 + i % 4; ++j) source += (j == i ? "" : " ") + words[j], target += (j == i ? "" : " ") + words[j] + "x";
+      (i % 10 == 0 ? valid : train) += source + ".\t" + target + "!\n";
+    }
+    folder.write("train.tsv", train);
+    folder.write("valid.tsv", valid);
+  }
+  static std::vector<std::string> with(std::vector<std::string> settings, const std::string& unit) {
+    for (const std::string& more : {"data.source=" + unit, "data.target=" + unit, std::string("data.vocabulary_size=60"), std::string("train.steps=4")})
+      settings.push_back(more);
+    return settings;
+  }
+  std::string train, valid;
+};
+
+TEST_F(SentenceTask, AllUnitsTrainAndAnswer) {
+  for (const std::string unit : {"characters", "symbols", "words", "sentencepiece"}) {
+    EXPECT_TRUE(train_run(recipe(with({}, unit)), place(unit), false).finished);
+    tasks::Run run = open_run(place(unit));
+    const std::vector<Prediction> predictions = predict(run, {"abba decade.", "", "\u4E2D unseen!"});
+    ASSERT_THAT(predictions[0].outputs, SizeIs(1)) << unit;
+    EXPECT_EQ(predictions[0].outputs[0].text, run.target.join(predictions[0].outputs[0].tokens));
+    EXPECT_EQ(run.source.join(predictions[0].source), "abba decade.") << unit;
+    EXPECT_THAT(predictions[1].outputs, IsEmpty());
+    EXPECT_THAT(predictions[2].outputs, SizeIs(1));
+    EXPECT_EQ(fs::exists(place(unit) / "vocabulary.source.model"), unit == "sentencepiece");
+    EXPECT_EQ(fs::exists(place(unit) / "vocabulary.source"), unit != "sentencepiece");
+  }
+}
+
+TEST_F(SentenceTask, TwoFilesDoAsWellAsOneWhateverTheUnit) {
+  std::string sources, targets;
+  for (const data::TextPair& pair : data::read_tsv(place("train.tsv")).pairs) sources += pair.source + "\n", targets += pair.target + "\n";
+  const std::string files = "data.train=[\"" + folder.write("train.en", sources).string() + "\", \"" + folder.write("train.fr", targets).string() + "\"]";
+  for (const std::string unit : {"words", "sentencepiece"}) {
+    train_run(recipe(with({}, unit)), place(unit + "-one"), false);
+    train_run(recipe(with({files}, unit)), place(unit + "-two"), false);
+    EXPECT_EQ(bytes_of(place(unit + "-one") / "model.safetensors"), bytes_of(place(unit + "-two") / "model.safetensors")) << unit;
+  }
+}
+
+TEST_F(SentenceTask, SubWordsAreTheSameEachTimeAndGoOnToTheBit) {
+  const Recipe wanted = recipe(with({"train.checkpoint_every=2"}, "sentencepiece"));
+  train_run(wanted, place("one"), false);
+  std::int64_t seen = 0;
+  TrainCallbacks callbacks;
+  callbacks.progress = [&](const train::Progress& progress) { seen = progress.step; };
+  callbacks.stop = [&] { return seen >= 2; };
+  EXPECT_FALSE(train_run(wanted, place("two"), false, callbacks).finished);
+  const auto written = fs::last_write_time(place("two") / "vocabulary.source.model");
+  EXPECT_TRUE(train_run(wanted, place("two"), true).finished);
+  EXPECT_EQ(fs::last_write_time(place("two") / "vocabulary.source.model"), written);  // a run keeps its own
+  for (const char* name : {"vocabulary.source.model", "vocabulary.target.model", "model.safetensors", "recipe.toml"})
+    EXPECT_EQ(bytes_of(place("one") / name), bytes_of(place("two") / name)) << name;
+  folder.write("train.tsv", with_first_two_targets_swapped(train));
+  EXPECT_THAT([&] { train_run(wanted, place("two"), true); }, ThrowsMessage<InvalidData>(HasSubstr("the training data changed")));
+}
+
+TEST_F(SentenceTask, SubWordsOfAnotherRunAreRefused) {
+  train_run(recipe(with({}, "sentencepiece")), place("run"), false);
+  fs::copy_file(place("run") / "vocabulary.source.model", place("run") / "vocabulary.target.model", fs::copy_options::overwrite_existing);
+  EXPECT_THAT([&] { open_run(place("run")); }, ThrowsMessage<InvalidData>(AllOf(StartsWith((place("run") / "vocabulary.target.model").string() + ": "),
+                                                                               HasSubstr("this vocabulary doesn't belong to"))));
+}
+
+TEST_F(SentenceTask, BothSidesMayHaveOneVocabulary) {
+  for (const std::string unit : {"words", "sentencepiece"}) {
+    train_run(recipe(with({"data.shared_vocabulary=true", "data.lower_case=true"}, unit)), place(unit), false);
+    const tasks::Run run = open_run(place(unit));
+    EXPECT_EQ(run.source.fingerprint(), run.target.fingerprint()) << unit;
+    EXPECT_EQ(run.source.size(), run.target.size());
+    EXPECT_EQ(run.source.cut("ABBA"), run.source.cut("abba"));
+    EXPECT_NE(run.target.cut("ABBA"), run.target.cut("abba"));
+    // what was seen on the target side alone is known to the source side
+    const std::string target = data::read_tsv(place("train.tsv")).pairs[0].target;
+    EXPECT_THAT(run.source.ids(run.source.cut(target)), testing::Each(testing::Gt(end_token))) << unit;
+  }
+}
+
+TEST_F(SentenceTask, AVocabularyThatTheTextIsTooSmallForIsRefused) {
+  expect_refusal<InvalidArgument>({"data.source=sentencepiece", "data.vocabulary_size=9000"}, "data.vocabulary_size: no sub-words of the sources: ", "9000");
+}
+
+TEST_F(SentenceTask, AListOfWordsMayBeLimited) {
+  train_run(recipe(with({"data.largest=10"}, "words")), place("run"), false);
+  EXPECT_EQ(open_run(place("run")).source.size(), 4 + 10);
+}
+
+TEST_F(SentenceTask, ALimitInWordsHoldsForTrainingAloneAndIsTold) {
+  TrainingData began;
+  TrainCallbacks callbacks;
+  callbacks.began = [&](const TrainingData& data) { began = data; };
+  train_run(recipe(with({"data.longest_words=3"}, "sentencepiece")), place("run"), false, callbacks);
+  std::int64_t longer = 0, all = 0;
+  for (const data::TextPair& pair : data::read_tsv(place("train.tsv")).pairs) ++all, longer += data::count_words(pair.source) > 3;
+  EXPECT_GT(longer, 0);
+  EXPECT_EQ(began.too_many_words, longer);
+  EXPECT_EQ(began.train, all - longer);
+  EXPECT_EQ(began.too_long, 0);
+  EXPECT_EQ(began.valid, static_cast<std::int64_t>(data::read_tsv(place("valid.tsv")).pairs.size()));
+  tasks::Run run = open_run(place("run"));
+  const std::vector<Prediction> predictions = predict(run, {"a b c.", "a b c d.", ""});
+  EXPECT_FALSE(predictions[0].longer_than_trained);
+  EXPECT_TRUE(predictions[1].longer_than_trained);
+  EXPECT_THAT(predictions[1].outputs, SizeIs(1));
+  EXPECT_FALSE(predictions[2].longer_than_trained);
+  std::int64_t longer_valid = 0;
+  for (const auto& item : data::gather_references(data::read_tsv(place("valid.tsv")).pairs)) longer_valid += data::count_words(item.source) > 3;
+  EXPECT_GT(longer_valid, 0);
+  EXPECT_EQ(evaluate(run, "valid", 1).longer_than_trained, longer_valid);
+  expect_refusal<InvalidData>({"data.longest_words=1"}, place("train.tsv").string() + ": ", "every pair has more than 1 words on a side (data.longest_words)");
 }
 
 // --- answers and scores ------------------------------------------------------------------------------------------------------------------

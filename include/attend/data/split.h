@@ -11,6 +11,11 @@
 
 namespace attend::data {
 
+// A data set's three parts.
+struct SplitPairs {
+  std::vector<TextPair> train, valid, test;
+};
+
 // CRC-32 (zlib's) of the key's bytes, modulo `parts`.
 ATTEND_API std::uint32_t hash_part(std::string_view key, std::uint32_t parts);
 

@@ -10,7 +10,7 @@
 #include "attend/base/api.h"
 #include "attend/core/options.h"
 #include "attend/data/pairs.h"
-#include "attend/data/vocabulary.h"
+#include "attend/data/text_vocabulary.h"
 #include "attend/io/value.h"
 #include "attend/models/attention_layer.h"
 #include "attend/models/luong.h"
@@ -64,8 +64,15 @@ struct DataOptions {
   data::FurtherColumns further_columns = data::FurtherColumns::ignored;
   bool lower_case = false;
   std::int64_t least_count = 1;
+  std::int64_t largest = 1'000'000;
+  std::int64_t vocabulary_size = 8000;
+  data::PieceModel pieces = data::PieceModel::unigram;
+  double character_coverage = 1.0;
+  bool shared_vocabulary = false;
   std::int64_t longest = 200;
+  std::int64_t longest_words = 0;
   std::string items = "items";
+  std::optional<std::string> fingerprint;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visitor) {
@@ -78,8 +85,15 @@ struct DataOptions {
     visitor("further_columns", self.further_columns, "what a TSV file's columns after the second are: nothing, or more targets of the same source");
     visitor("lower_case", self.lower_case, "whether sources are made lower case");
     visitor("least_count", self.least_count, "how often a token must occur in train to be in the vocabulary");
+    visitor("largest", self.largest, "how many tokens a vocabulary has at most, the most frequent ones; not for sentencepiece");
+    visitor("vocabulary_size", self.vocabulary_size, "number of sub-words of a side cut by sentencepiece");
+    visitor("pieces", self.pieces, "how sentencepiece finds sub-words");
+    visitor("character_coverage", self.character_coverage, "share of the text's characters that get a sub-word; 0.9995 suits Chinese and Japanese");
+    visitor("shared_vocabulary", self.shared_vocabulary, "whether both sides have one vocabulary, made from both");
     visitor("longest", self.longest, "pairs with more tokens on a side are left out of training, and counted");
+    visitor("longest_words", self.longest_words, "pairs with more words on a side are left out of training, and counted; 0: any");
     visitor("items", self.items, "what an item of the set is called in messages");
+    visitor("fingerprint", self.fingerprint, "sum over the tokens of train and valid, which training writes: given, they must have it");
   }
 };
 

@@ -19,9 +19,10 @@ namespace attend::tasks {
 // What a training run read, for the person who started it.
 struct TrainingData {
   std::int64_t train = 0, valid = 0;        // pairs
-  std::int64_t too_long = 0, empty = 0;     // left out
+  std::int64_t too_long = 0, too_many_words = 0, empty = 0;  // left out
   std::int64_t source_tokens = 0, target_tokens = 0;  // sizes of the vocabularies
   std::int64_t parameters = 0;
+  std::string fingerprint;  // of the tokens of train and valid
 };
 
 struct TrainCallbacks : train::Callbacks {
@@ -41,6 +42,7 @@ struct Prediction {
   };
   std::vector<std::string> source;  // tokens as the model saw them
   std::vector<Output> outputs;      // best first; none for an empty line
+  bool longer_than_trained = false;  // than data.longest or data.longest_words let into training
 };
 
 struct PredictOptions {
@@ -59,6 +61,7 @@ struct Evaluation {
   std::string split, file;
   std::int64_t items = 0;
   std::map<std::string, double> metrics;  // PER, WER
+  std::int64_t longer_than_trained = 0;   // items whose source is longer than data.longest or data.longest_words let into training
 };
 
 // Scores a run on a split of its data ("train", "valid", "test") or on a TSV file: each distinct source is answered once and compared with all its targets.

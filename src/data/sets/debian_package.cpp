@@ -1,21 +1,11 @@
 #include "attend/data/sets/debian_package.h"
 
-#include <stdlib.h>
-
-#include <cerrno>
-#include <cstring>
-
 #include "attend/base/error.h"
 #include "attend/io/process.h"
+#include "data/sets/temporary_folder.h"
 
 namespace attend::data {
 namespace {
-
-std::filesystem::path make_temporary_folder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "attend-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) throw SystemError(format("{}: cannot be made: {}", pattern, std::strerror(errno)));
-  return pattern;
-}
 
 io::ProcessResult download(const std::string& name, const std::filesystem::path& folder) {
   try {

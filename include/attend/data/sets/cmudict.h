@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "attend/base/api.h"
-#include "attend/data/pairs.h"
+#include "attend/data/split.h"
 #include "attend/io/value.h"
 
 namespace attend::data {
@@ -17,10 +17,6 @@ enum class Part { train, valid, test };
 
 // The part of a data set that a key belongs to: crc32 of its bytes (zlib's) modulo 100: below 9 test, below 11 validation, else train.
 ATTEND_API Part part_of(std::string_view key);
-
-struct SplitPairs {
-  std::vector<TextPair> train, valid, test;
-};
 
 // Reads the dictionary's text: `word P1 P2 …` a line, further pronunciations as `word(2)`. Every word is kept (letters and apostrophes; about
 // one in a hundred has a hyphen or a full stop); all pronunciations of a word fall into the same part. InvalidData "FILE:LINE: …" for a
