@@ -15,6 +15,7 @@
 #include "attend/core/tensor_file.h"
 #include "attend/data/pairs.h"
 #include "attend/io/folder_lock.h"
+#include "attend/tasks/evaluation.h"
 #include "attend/tasks/metrics/error_rate.h"
 #include "attend/view/record.h"
 #include "tests/fixtures/letters.h"
