@@ -42,11 +42,7 @@ std::optional<Tally> run_alignment(const std::filesystem::path& place) {
   if (!std::filesystem::is_directory(place)) return std::nullopt;
   ScoredFolder folder(place);
   Tally tally;
-  io::Value expected;
-  tally.run("expected.json", [&]() -> Problems {
-    expected = folder.expected();
-    return {};
-  });
+  const io::Value expected = folder.expected(tally);
   if (!expected.is_table()) return tally;
   refuse_unknown(tally, "expected", expected, {"note", "cases"});
   for (const io::Value& test : expected.at("cases").as_list()) {

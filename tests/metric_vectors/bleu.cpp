@@ -129,11 +129,7 @@ std::optional<Tally> run_bleu(const std::filesystem::path& place) {
   if (!std::filesystem::is_directory(place)) return std::nullopt;
   ScoredFolder folder(place);
   Tally tally;
-  io::Value expected;
-  tally.run("expected.json", [&]() -> Problems {
-    expected = folder.expected();
-    return {};
-  });
+  const io::Value expected = folder.expected(tally);
   if (!expected.is_table()) return tally;
   refuse_unknown(tally, "expected", expected, {"source", "wmt17_en_de_bleu_13a", "tensorflow_nmt", "sacrebleu_unit"});
   if (const io::Value* group = expected.find("wmt17_en_de_bleu_13a"))

@@ -44,9 +44,9 @@ TEST(MetricVectorSet, WrongScoresAndWhatIsNotUnderstoodFail) {
   EXPECT_THAT(text, HasSubstr("wrong: BLEU: got 53.73, wanted 99.00"));
   EXPECT_THAT(text, HasSubstr("expected.meteor: not understood"));
   EXPECT_THAT(text, HasSubstr("notes.txt: not understood"));
-  EXPECT_THAT(text, HasSubstr("set: 2 of 5 cases"));
+  EXPECT_THAT(text, HasSubstr("set: 1 of 4 cases"));
   folder.write("expected.json", "{");
-  EXPECT_THAT(report_of(run_bleu(folder.path()), false), HasSubstr("expected.json: threw"));
+  EXPECT_THAT(report_of(run_bleu(folder.path()), false), HasSubstr("expected.json: not understood: "));
 }
 
 TEST(MetricVectorSet, AlignmentsAreComparedAndRefusedAsWell) {
@@ -57,7 +57,7 @@ TEST(MetricVectorSet, AlignmentsAreComparedAndRefusedAsWell) {
     {"hyp": "found", "gold": "gold", "swap_hyp": true, "aer": 34.3, "precision": 50, "recall": 100, "links": 12}]})");
   folder.write("more", "");
   const std::string text = report_of(run_alignment(folder.path()), false);
-  EXPECT_THAT(text, HasSubstr("set: 2 of 4 cases"));
+  EXPECT_THAT(text, HasSubstr("set: 1 of 3 cases"));
   EXPECT_THAT(text, HasSubstr("found: links: got 2, wanted 12"));
   EXPECT_THAT(text, HasSubstr("found: aer[0]: got 33.33333333, wanted 34.3"));
   EXPECT_THAT(text, HasSubstr("more: not understood"));

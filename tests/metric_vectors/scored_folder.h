@@ -20,7 +20,17 @@ class ScoredFolder {
  public:
   explicit ScoredFolder(std::filesystem::path folder) : folder_(std::move(folder)) { used_.insert("expected.json"); }
 
-  io::Value expected() const { return io::parse_json(io::read_file(folder_ / "expected.json"), (folder_ / "expected.json").string()); }
+  // The table of expected.json; one failed case, and null, where there is none.
+  io::Value expected(Tally& tally) const {
+    try {
+      io::Value table = io::parse_json(io::read_file(folder_ / "expected.json"), (folder_ / "expected.json").string());
+      if (table.is_table()) return table;
+      tally.run("expected.json", []() -> Problems { return {"not understood: expected a table"}; });
+    } catch (const Error& error) {
+      tally.run("expected.json", [&]() -> Problems { return {std::string("not understood: ") + error.what()}; });
+    }
+    return {};
+  }
 
   std::filesystem::path file(const std::string& name) {
     used_.insert(name);
