@@ -21,8 +21,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 // The scores of all items, and of those of each range of lengths.
 class Scoring {
  public:
-  Scoring(Run& run, const EvaluateOptions& options, Evaluation& result)
-      : run_(run), options_(options), result_(result), total_(fresh()) {}
+  Scoring(Run& run, const EvaluateOptions& options, Evaluation& result) : run_(run), options_(options), result_(result), total_(fresh()) {}
 
   void add(std::span<const data::References> items) {
     std::vector<std::string> lines;
@@ -85,21 +84,26 @@ class Scoring {
   std::map<std::int64_t, Scores> rows_;
 };
 
-void check_gold(const Alignment& gold, const std::string& place, const data::TextPair& pair, std::int64_t source_tokens, std::int64_t target_tokens) {
+void check_gold(const Alignment& gold, const std::string& place, const data::TextPair& pair, std::int64_t source_tokens,
+                std::int64_t target_tokens) {
   for (const Link& link : gold)
     if (link.source >= source_tokens || link.target >= target_tokens)
-      throw InvalidData(format("{}: the link {} leads beyond the {} and {} tokens that the model sees of \"{}\": alignments are of those tokens, from 0", place,
-                               alignment_text({link}), source_tokens, target_tokens, pair.source));
+      throw InvalidData(
+          format("{}: the link {} leads beyond the {} and {} tokens that the model sees of \"{}\": alignments are of those tokens, from 0",
+                 place, alignment_text({link}), source_tokens, target_tokens, pair.source));
 }
 
-double alignment_error(Run& run, const EvaluateOptions& options, const std::vector<data::TextPair>& pairs, const std::function<bool()>& stop) {
+double alignment_error(Run& run, const EvaluateOptions& options, const std::vector<data::TextPair>& pairs,
+                       const std::function<bool()>& stop) {
   if (options.gold->size() != pairs.size())
-    throw InvalidData(format("{}: expected one line for each of the {} pairs, got {}", options.gold_name, pairs.size(), options.gold->size()));
+    throw InvalidData(
+        format("{}: expected one line for each of the {} pairs, got {}", options.gold_name, pairs.size(), options.gold->size()));
   AlignmentErrorRate rate;
   for (std::size_t at = 0; at < pairs.size(); at += items_at_once) {
     if (stop && stop()) throw SystemError("stopped before the end; nothing was scored");
     const std::size_t end = std::min(pairs.size(), at + items_at_once);
-    const std::vector<Likelihood> read = likelihoods(run, {pairs.begin() + static_cast<std::ptrdiff_t>(at), pairs.begin() + static_cast<std::ptrdiff_t>(end)}, true);
+    const std::vector<Likelihood> read =
+        likelihoods(run, {pairs.begin() + static_cast<std::ptrdiff_t>(at), pairs.begin() + static_cast<std::ptrdiff_t>(end)}, true);
     for (std::size_t i = at; i < end; ++i) {
       const Likelihood& one = read[i - at];
       const Alignment& gold = (*options.gold)[i];
@@ -112,11 +116,13 @@ double alignment_error(Run& run, const EvaluateOptions& options, const std::vect
 
 }  // namespace
 
-Evaluation evaluate(Run& run, const std::string& split, const EvaluateOptions& options, const std::function<void(std::int64_t, std::int64_t)>& progress,
-                    const std::function<bool()>& stop) {
-  if (options.length_step < 0) throw InvalidArgument(format("attend::tasks::evaluate: expected a length_step of at least 0, got {}", options.length_step));
+Evaluation evaluate(Run& run, const std::string& split, const EvaluateOptions& options,
+                    const std::function<void(std::int64_t, std::int64_t)>& progress, const std::function<bool()>& stop) {
+  if (options.length_step < 0)
+    throw InvalidArgument(format("attend::tasks::evaluate: expected a length_step of at least 0, got {}", options.length_step));
   if (options.gold && run.model->alignment_module().empty())
-    throw InvalidArgument(format("{}: its model, {}, has no attention from target to source; AER can't be measured", run.files.folder.string(), run.recipe.model.name));
+    throw InvalidArgument(format("{}: its model, {}, has no attention from target to source; AER can't be measured",
+                                 run.files.folder.string(), run.recipe.model.name));
   const Split data = read_split(run, split);
   const std::vector<data::References> items = data::gather_references(data.pairs);
   Evaluation result{split, data.file.string(), static_cast<std::int64_t>(items.size()), {}};

@@ -30,7 +30,8 @@ class Scoring : public testing::Test {
 };
 
 TEST_F(Scoring, ByLengthIsATableBehindTheTotal) {
-  const Ending ending = run({"eval", trained_run().string(), "--split", words({"a", "he", "bad", "abcdef", "abcdeh"}), "--by-length", "--length-step", "2"});
+  const Ending ending =
+      run({"eval", trained_run().string(), "--split", words({"a", "he", "bad", "abcdef", "abcdeh"}), "--by-length", "--length-step", "2"});
   EXPECT_EQ(ending.status, 0) << ending.errors;
   const std::vector<std::string> lines = lines_of(ending.output);
   ASSERT_THAT(lines, SizeIs(6)) << ending.output;
@@ -47,7 +48,8 @@ TEST_F(Scoring, ByLengthInJsonHasTheSameNumbersAsEachPartAlone) {
   const std::vector<std::string> few = {"a", "he", "bad"}, many = {"abcdef", "abcdeh", "abacadaeab"};
   std::vector<std::string> all = few;
   all.insert(all.end(), many.begin(), many.end());
-  const io::Value whole = io::parse_json(run({"eval", trained_run().string(), "--split", words(all), "--by-length", "--length-step", "5", "--json"}).output, "eval");
+  const io::Value whole = io::parse_json(
+      run({"eval", trained_run().string(), "--split", words(all), "--by-length", "--length-step", "5", "--json"}).output, "eval");
   const auto& rows = whole.at("by_length").as_list();
   ASSERT_THAT(rows, SizeIs(2));
   EXPECT_EQ(rows[0].at("from").as_integer(), 1);
@@ -61,8 +63,10 @@ TEST_F(Scoring, ByLengthInJsonHasTheSameNumbersAsEachPartAlone) {
 
 TEST_F(Scoring, ATextIsScoredByBleuAndTheBestModelIsChosenByIt) {
   const fs::path recipe = fixtures::write_letters(folder), out = folder.path() / "text";
-  const Ending trained = run(train_arguments(recipe, out, {"--set", "data.target=characters", "--set", "figure.metric=BLEU", "--set", "train.steps=60", "--set",
-                                                           "figure.at_most=100", "--set", "figure.at_least=0.1", "--set", "eval.bleu.tokenizer=char"}));
+  const Ending trained =
+      run(train_arguments(recipe, out,
+                          {"--set", "data.target=characters", "--set", "figure.metric=BLEU", "--set", "train.steps=60", "--set",
+                           "figure.at_most=100", "--set", "figure.at_least=0.1", "--set", "eval.bleu.tokenizer=char"}));
   EXPECT_EQ(trained.status, 0) << trained.errors;
   EXPECT_THAT(trained.output, HasSubstr("best on validation: BLEU "));
   const Ending text = run({"eval", out.string(), "--split", "valid"});
@@ -73,7 +77,8 @@ TEST_F(Scoring, ATextIsScoredByBleuAndTheBestModelIsChosenByIt) {
   const double bleu = value.at("metrics").at("BLEU").as_number();
   double best = 0;
   for (const std::string& line : lines_of(bytes_of(out / "metrics.jsonl")))
-    if (const io::Value logged = io::parse_json(line, "metrics.jsonl"); logged.find("valid") != nullptr) best = std::max(best, logged.at("valid").at("BLEU").as_number());
+    if (const io::Value logged = io::parse_json(line, "metrics.jsonl"); logged.find("valid") != nullptr)
+      best = std::max(best, logged.at("valid").at("BLEU").as_number());
   EXPECT_GT(bleu, 0);
   EXPECT_DOUBLE_EQ(bleu, best);
   EXPECT_TRUE(io::parse_json(bytes_of(folder.path() / "results/letters.jsonl"), "log").at("metrics") == value.at("metrics"));
@@ -89,7 +94,8 @@ TEST_F(Scoring, GoldAlignmentsGiveAnErrorRate) {
   EXPECT_THAT(run({"eval", trained_run().string(), "--split", file, "--alignments", gold}).errors,
               StartsWith("attend: " + gold + ": expected one line for each of the 2 pairs, got 1"));
   folder.write("gold", "0-0 1-1 3-2\n0-0\n");
-  EXPECT_THAT(run({"eval", trained_run().string(), "--split", file, "--alignments", gold}).errors, StartsWith("attend: " + gold + ":1: the link 3-2 leads beyond"));
+  EXPECT_THAT(run({"eval", trained_run().string(), "--split", file, "--alignments", gold}).errors,
+              StartsWith("attend: " + gold + ":1: the link 3-2 leads beyond"));
   folder.write("gold", "0-0\n0:0\n");
   const Ending bad = run({"eval", trained_run().string(), "--split", file, "--alignments", gold});
   EXPECT_EQ(bad.status, 1);
@@ -97,7 +103,8 @@ TEST_F(Scoring, GoldAlignmentsGiveAnErrorRate) {
 }
 
 TEST_F(Scoring, WrongCallsAreRefused) {
-  for (const std::vector<std::string>& more : {std::vector<std::string>{"--length-step", "5"}, {"--by-length", "--length-step", "0"}, {"--by-length", "--length-step", "x"}}) {
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--length-step", "5"}, {"--by-length", "--length-step", "0"}, {"--by-length", "--length-step", "x"}}) {
     std::vector<std::string> call = {"eval", trained_run().string()};
     call.insert(call.end(), more.begin(), more.end());
     EXPECT_EQ(run(call).status, 2);

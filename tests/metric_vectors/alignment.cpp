@@ -19,8 +19,8 @@ Problems check_case(ScoredFolder& folder, const io::Value& test) {
   if (gold.size() != found.size()) return {format("not understood: {} lines against {} of the gold file", found.size(), gold.size())};
   tasks::AlignmentErrorRate rate;
   for (std::size_t i = 0; i < gold.size(); ++i) rate.add(found[i], gold[i]);
-  // The table was printed after another run of the aligner than the one whose file was kept: it names up to five links more or fewer than the file
-  // has. Each of them may be right in one and wrong in the other.
+  // The table was printed after another run of the aligner than the one whose file was kept: it names up to five links more or fewer than
+  // the file has. Each of them may be right in one and wrong in the other.
   const double links = static_cast<double>(rate.links()), other = std::abs(links - test.at("links").as_number());
   reference::Tolerance near = reference::printed_tolerance(1);
   near.absolute += 100 * other / links;

@@ -120,7 +120,8 @@ void run_unit(Tally& tally, const io::Value& group) {
     });
   const io::Value& sentences = group.at("sentence");
   refuse_unknown(tally, "sacrebleu_unit.sentence", sentences, {"ref", "hyp", "effective_order", "tol", "cases"});
-  for (const io::Value& test : sentences.at("cases").as_list()) tally.run("sentence " + io::to_json(test), [&] { return sentence(sentences, test); });
+  for (const io::Value& test : sentences.at("cases").as_list())
+    tally.run("sentence " + io::to_json(test), [&] { return sentence(sentences, test); });
 }
 
 }  // namespace
@@ -133,7 +134,8 @@ std::optional<Tally> run_bleu(const std::filesystem::path& place) {
   if (!expected.is_table()) return tally;
   refuse_unknown(tally, "expected", expected, {"source", "wmt17_en_de_bleu_13a", "tensorflow_nmt", "sacrebleu_unit"});
   if (const io::Value* group = expected.find("wmt17_en_de_bleu_13a"))
-    for (const auto& [name, score] : group->as_table()) tally.run(name, [&, name = name, wanted = score.as_number()] { return wmt17(folder, name, wanted); });
+    for (const auto& [name, score] : group->as_table())
+      tally.run(name, [&, name = name, wanted = score.as_number()] { return wmt17(folder, name, wanted); });
   if (const io::Value* group = expected.find("tensorflow_nmt")) {
     refuse_unknown(tally, "tensorflow_nmt", *group, {"source", "hyp", "ref", "tokens", "bleu", "rouge", "note"});
     tally.run("tensorflow_nmt.bleu", [&] { return tensorflow(folder, *group); });

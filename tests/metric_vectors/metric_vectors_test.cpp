@@ -53,7 +53,8 @@ TEST(MetricVectorSet, AlignmentsAreComparedAndRefusedAsWell) {
   const fixtures::TemporaryFolder folder;
   folder.write("gold", "1-1 2p2\n");
   folder.write("found", "0-0 1-2\n");
-  folder.write("expected.json", R"({"cases": [{"hyp": "found", "gold": "gold", "swap_hyp": false, "aer": 33.3, "precision": 50, "recall": 100, "links": 2},
+  folder.write("expected.json",
+               R"({"cases": [{"hyp": "found", "gold": "gold", "swap_hyp": false, "aer": 33.3, "precision": 50, "recall": 100, "links": 2},
     {"hyp": "found", "gold": "gold", "swap_hyp": true, "aer": 34.3, "precision": 50, "recall": 100, "links": 12}]})");
   folder.write("more", "");
   const std::string text = report_of(run_alignment(folder.path()), false);

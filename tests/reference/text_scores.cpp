@@ -26,15 +26,15 @@ std::size_t places(std::size_t length, std::size_t n) { return length < n ? 0 : 
 
 }  // namespace
 
-double bleu(const std::vector<Words>& hypotheses, const std::vector<std::vector<Words>>& references, int order) {
+double bleu(const std::vector<Sentence>& hypotheses, const std::vector<std::vector<Sentence>>& references, int order) {
   double log_sum = 0, c = 0, r = 0;
   for (std::size_t n = 1; n <= static_cast<std::size_t>(order); ++n) {
     double right = 0, all = 0;
     for (std::size_t s = 0; s < hypotheses.size(); ++s) {
-      const Words& words = hypotheses[s];
+      const Sentence& words = hypotheses[s];
       for (std::size_t i = 0; i < places(words.size(), n); ++i) {
         int most = 0;
-        for (const Words& reference : references[s]) most = std::max(most, occurrences(words, i, reference, reference.size(), n));
+        for (const Sentence& reference : references[s]) most = std::max(most, occurrences(words, i, reference, reference.size(), n));
         right += occurrences(words, i, words, i, n) < most;  // the k-th of its kind is right where a reference has more than k
         ++all;
       }
@@ -45,7 +45,7 @@ double bleu(const std::vector<Words>& hypotheses, const std::vector<std::vector<
   for (std::size_t s = 0; s < hypotheses.size(); ++s) {
     const double length = static_cast<double>(hypotheses[s].size());
     double nearest = -1;
-    for (const Words& reference : references[s]) {
+    for (const Sentence& reference : references[s]) {
       const double other = static_cast<double>(reference.size());
       const double gain = std::abs(other - length) - std::abs(nearest - length);
       if (nearest < 0 || gain < 0 || (gain == 0 && other < nearest)) nearest = other;

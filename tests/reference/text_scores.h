@@ -6,10 +6,10 @@
 
 namespace attend::reference {
 
-using Words = std::vector<std::string>;
+using Sentence = std::vector<std::string>;
 
 // Corpus BLEU without smoothing, in percent (Papineni 2002): references[i] are those of hypotheses[i].
-double bleu(const std::vector<Words>& hypotheses, const std::vector<std::vector<Words>>& references, int order = 4);
+double bleu(const std::vector<Sentence>& hypotheses, const std::vector<std::vector<Sentence>>& references, int order = 4);
 
 // Corpus chrF over texts of one-byte characters without white space, in percent (Popović 2015), one reference each.
 double chrf(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references, int order = 6, double beta = 2);

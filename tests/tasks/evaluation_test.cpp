@@ -37,8 +37,10 @@ class Scored : public testing::Test {
   static void SetUpTestSuite() {
     folder = new fixtures::TemporaryFolder;
     const fs::path recipe = fixtures::write_letters(*folder);
-    train_run(read_recipe(recipe, {"train.steps=300", "train.valid_every=50", "train.schedule=constant"}), folder->path() / "symbols", false);
-    train_run(read_recipe(recipe, {"train.steps=200", "train.valid_every=20", "data.target=characters", "figure.metric=BLEU", "train.schedule=constant"}),
+    train_run(read_recipe(recipe, {"train.steps=300", "train.valid_every=50", "train.schedule=constant"}), folder->path() / "symbols",
+              false);
+    train_run(read_recipe(recipe, {"train.steps=200", "train.valid_every=20", "data.target=characters", "figure.metric=BLEU",
+                                   "train.schedule=constant"}),
               folder->path() / "text", false);
     symbols = new tasks::Run(open_run(folder->path() / "symbols"));
     text = new tasks::Run(open_run(folder->path() / "text"));
@@ -49,7 +51,9 @@ class Scored : public testing::Test {
     delete folder;
   }
 
-  static fs::path write(const std::string& name, const std::vector<std::string>& words) { return folder->write(name, fixtures::tsv(words)); }
+  static fs::path write(const std::string& name, const std::vector<std::string>& words) {
+    return folder->write(name, fixtures::tsv(words));
+  }
   static EvaluateOptions by_length(std::int64_t step) {
     EvaluateOptions options;
     options.length_step = step;
@@ -65,7 +69,8 @@ void expect_near(const std::map<std::string, double>& got, const std::map<std::s
   ASSERT_EQ(got.size(), wanted.size());
   for (const auto& [name, score] : wanted) {
     ASSERT_TRUE(got.contains(name)) << name;
-    EXPECT_TRUE(reference::is_near(got.at(name), score, reference::tolerance(reference::Type::float32, 64))) << name << " " << got.at(name) << " " << score;
+    EXPECT_TRUE(reference::is_near(got.at(name), score, reference::tolerance(reference::Type::float32, 64)))
+        << name << " " << got.at(name) << " " << score;
   }
 }
 
@@ -112,11 +117,14 @@ TEST_F(Scored, PerplexityIsThatOfEachTokenAfterTheRightOnes) {
   const Evaluation got = evaluate(*symbols, folder->write("pairs.tsv", lines).string(), 1);
   double sum = 0, count = 0;
   torch::NoGradGuard no_gradient;
-  for (const auto& [source, target] : {std::pair("badge", "B A D G+ E"), std::pair("badge", "B A"), std::pair("he", "H+ E"), std::pair("he", "H+ E")}) {
-    std::vector<std::int64_t> ids = symbols->source.ids(data::cut(source, data::Unit::characters)), wanted = symbols->target.ids(target_tokens(*symbols, target));
+  for (const auto& [source, target] :
+       {std::pair("badge", "B A D G+ E"), std::pair("badge", "B A"), std::pair("he", "H+ E"), std::pair("he", "H+ E")}) {
+    std::vector<std::int64_t> ids = symbols->source.ids(data::cut(source, data::Unit::characters)),
+                              wanted = symbols->target.ids(target_tokens(*symbols, target));
     ids.push_back(end_token);
     wanted.push_back(end_token);
-    models::DecoderState state = symbols->model->encode({at::tensor(ids, at::kLong).unsqueeze(0), at::full({1}, static_cast<std::int64_t>(ids.size()), at::kLong)});
+    models::DecoderState state =
+        symbols->model->encode({at::tensor(ids, at::kLong).unsqueeze(0), at::full({1}, static_cast<std::int64_t>(ids.size()), at::kLong)});
     std::int64_t previous = begin_token;
     for (const std::int64_t token : wanted) {
       sum -= symbols->model->step(at::full({1}, previous, at::kLong), state)[0][token].item<double>();
@@ -137,7 +145,8 @@ TEST_F(Scored, ValidationInTrainingAgreesInEveryScore) {
     for (const io::Value& valid : validations(run->files.folder)) {
       std::map<std::string, double> scores;
       for (const auto& [name, score] : valid.as_table()) scores[name] = score.as_number();
-      const bool better = best.empty() || (find_metric(figure).less_is_better ? scores[figure] < best[figure] : scores[figure] > best[figure]);
+      const bool better =
+          best.empty() || (find_metric(figure).less_is_better ? scores[figure] < best[figure] : scores[figure] > best[figure]);
       if (better) best = scores;
     }
     best.erase("loss");
@@ -195,7 +204,8 @@ TEST_F(Scored, RangesWithoutItemsAreLeftOut) {
   EXPECT_EQ(got.by_length[1].from, 7);
   EXPECT_EQ(got.by_length[1].to, 9);
   EXPECT_THAT(evaluate(*symbols, "valid", 1).by_length, IsEmpty());
-  EXPECT_THAT([&] { evaluate(*symbols, "valid", by_length(-1)); }, ThrowsMessage<InvalidArgument>(HasSubstr("length_step of at least 0, got -1")));
+  EXPECT_THAT([&] { evaluate(*symbols, "valid", by_length(-1)); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("length_step of at least 0, got -1")));
 }
 
 // --- alignments --------------------------------------------------------------------------------------------------------------------------
@@ -204,7 +214,8 @@ std::vector<Alignment> attention_of(tasks::Run& run, const std::vector<std::stri
   std::vector<data::TextPair> pairs;
   for (const std::string& word : words) pairs.push_back({word, fixtures::spell(word)});
   std::vector<Alignment> alignments;
-  for (const Likelihood& one : likelihoods(run, pairs, true)) alignments.push_back(hard_alignment(one.alignment.slice(0, 0, one.tokens - 1), one.source_tokens));
+  for (const Likelihood& one : likelihoods(run, pairs, true))
+    alignments.push_back(hard_alignment(one.alignment.slice(0, 0, one.tokens - 1), one.source_tokens));
   return alignments;
 }
 
@@ -245,11 +256,13 @@ TEST_F(Scored, GoldAlignmentsThatDoNotFitAreRefused) {
   EvaluateOptions options;
   options.gold_name = "gold";
   options.gold = std::vector<Alignment>{{{0, 0}}, {}};
-  EXPECT_THAT([&] { evaluate(*symbols, file, options); }, ThrowsMessage<InvalidData>(StartsWith("gold: expected one line for each of the 1 pairs, got 2")));
+  EXPECT_THAT([&] { evaluate(*symbols, file, options); },
+              ThrowsMessage<InvalidData>(StartsWith("gold: expected one line for each of the 1 pairs, got 2")));
   for (const Link& beyond : {Link{2, 0}, Link{0, 2}}) {
     options.gold = std::vector<Alignment>{{{0, 0}, beyond}};
     EXPECT_THAT([&] { evaluate(*symbols, file, options); },
-                ThrowsMessage<InvalidData>(AllOf(StartsWith("gold:1: the link " + alignment_text({beyond}) + " leads beyond the 2 and 2 tokens"), HasSubstr("\"ab\""))));
+                ThrowsMessage<InvalidData>(AllOf(
+                    StartsWith("gold:1: the link " + alignment_text({beyond}) + " leads beyond the 2 and 2 tokens"), HasSubstr("\"ab\""))));
   }
   tasks::Run other = *symbols;
   other.model = std::make_shared<WithoutAttention>();

@@ -40,17 +40,22 @@ struct Evaluation {
   std::int64_t tokens = 0;
 };
 
-// Scores a run on a split of its data ("train", "valid", "test") or on a TSV file: each distinct source is answered once and compared with all its targets (normalised to
-// NFC, as the model's are). Perplexity counts each pair. A source without a token stands with those of one token. AER takes, for each token of the target as it
-// stands in the data, the source token that the attention's mean over its heads weighs most.
+// Scores a run on a split of its data ("train", "valid", "test") or on a TSV file: each distinct source is answered once and compared with
+// all its targets (normalised to NFC, as the model's are). Perplexity counts each pair. A source without a token stands with those of one
+// token. AER takes, for each token of the target as it stands in the data, the source token that the attention's mean over its heads weighs
+// most.
+//
 // `progress` (may be empty) gets the items done and their number; `stop` (may be empty) ends it with SystemError.
-// InvalidArgument for options out of range, and for gold alignments of a model that aligns nothing; InvalidData where they don't fit the pairs; see read_split() for more.
-ATTEND_API Evaluation evaluate(Run& run, const std::string& split, const EvaluateOptions& options, const std::function<void(std::int64_t, std::int64_t)>& progress = {},
+//
+// InvalidArgument for options out of range, and for gold alignments of a model that aligns nothing; InvalidData where they don't fit the
+// pairs; see read_split() for more.
+ATTEND_API Evaluation evaluate(Run& run, const std::string& split, const EvaluateOptions& options,
+                               const std::function<void(std::int64_t, std::int64_t)>& progress = {},
                                const std::function<bool()>& stop = {});
 
 // The same with this beam.
-inline Evaluation evaluate(Run& run, const std::string& split, std::int64_t beam, const std::function<void(std::int64_t, std::int64_t)>& progress = {},
-                           const std::function<bool()>& stop = {}) {
+inline Evaluation evaluate(Run& run, const std::string& split, std::int64_t beam,
+                           const std::function<void(std::int64_t, std::int64_t)>& progress = {}, const std::function<bool()>& stop = {}) {
   EvaluateOptions options;
   options.beam = beam;
   return evaluate(run, split, options, progress, stop);

@@ -32,7 +32,9 @@ std::optional<Link> parse_link(std::string_view text, const PharaohOptions& opti
   return Link{*source - options.first, *target - options.first, text[sign] == 'p'};
 }
 
-double share(std::int64_t part, std::int64_t whole) { return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole); }
+double share(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
 
 }  // namespace
 
@@ -43,8 +45,9 @@ Alignment parse_alignment(std::string_view line, const std::string& place, const
     const std::string_view pair = line.substr(begin, end - begin);
     const std::optional<Link> link = parse_link(pair, options);
     if (!link)
-      throw InvalidData(format("{}: expected pairs of numbers from {} on, such as {}-{} (sure) or {}p{} (possible), got \"{}\"", place, options.first,
-                               options.first, options.first, options.first, options.first, data::escape_to_ascii(pair.substr(0, 80))));
+      throw InvalidData(format("{}: expected pairs of numbers from {} on, such as {}-{} (sure) or {}p{} (possible), got \"{}\"", place,
+                               options.first, options.first, options.first, options.first, options.first,
+                               data::escape_to_ascii(pair.substr(0, 80))));
     alignment.push_back(*link);
     begin = line.find_first_not_of(blanks, end);
   }
@@ -56,8 +59,8 @@ std::vector<Alignment> read_alignments(const std::filesystem::path& file, const 
   std::vector<Alignment> alignments;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    alignments.push_back(parse_alignment(std::string_view(text).substr(begin, end - begin),
-                                         format("{}:{}", file.string(), alignments.size() + 1), options));
+    alignments.push_back(
+        parse_alignment(std::string_view(text).substr(begin, end - begin), format("{}:{}", file.string(), alignments.size() + 1), options));
     begin = end + 1;
   }
   return alignments;
@@ -65,7 +68,8 @@ std::vector<Alignment> read_alignments(const std::filesystem::path& file, const 
 
 std::string alignment_text(const Alignment& alignment) {
   std::string text;
-  for (const Link& link : alignment) text += format("{}{}{}{}", text.empty() ? "" : " ", link.source, link.possible ? "p" : "-", link.target);
+  for (const Link& link : alignment)
+    text += format("{}{}{}{}", text.empty() ? "" : " ", link.source, link.possible ? "p" : "-", link.target);
   return text;
 }
 
@@ -73,11 +77,12 @@ Alignment hard_alignment(const Tensor& weights, std::int64_t source) {
   constexpr auto function = "attend::tasks::hard_alignment";
   check_shape(function, "weights", weights, {{"target"}, {"source"}});
   if (source < 0 || source > weights.size(1))
-    throw InvalidArgument(format("{}: expected 0 to {} source tokens, as many as the weights have columns, got {}", function, weights.size(1), source));
+    throw InvalidArgument(
+        format("{}: expected 0 to {} source tokens, as many as the weights have columns, got {}", function, weights.size(1), source));
   Alignment alignment;
   if (weights.numel() == 0) return alignment;
-  const Tensor places = weights.argmax(1).cpu();                              // [target]
-  const Tensor bad = weights.isnan().any(1).cpu();                            // [target]
+  const Tensor places = weights.argmax(1).cpu();    // [target]
+  const Tensor bad = weights.isnan().any(1).cpu();  // [target]
   for (std::int64_t target = 0; target < places.size(0); ++target) {
     const auto place = places[target].item<std::int64_t>();
     if (place < source && !bad[target].item<bool>()) alignment.push_back({place, target});

@@ -21,7 +21,8 @@ bool is_stop(char32_t c) { return c == '.' || c == ','; }
 
 // ASCII that is no letter, digit, control character, apostrophe, comma, dash or point.
 bool is_mark(char32_t c) {
-  return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+  return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
+         (c >= '{' && c <= '~');
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
@@ -30,9 +31,9 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 
 using Fits = bool (*)(char32_t first, char32_t second);
 
-// Parts each two neighbours that fit by a space, with more of it before and behind them. Pairs don't overlap: it does what one pass of a regular
-// expression over two characters does.
-std::u32string part(std::u32string_view text, Fits fits, std::u32string_view before, std::u32string_view behind) {
+// Parts each two neighbours that fit by a space, with more of it before and behind them. Pairs don't overlap: it does what one pass of a
+// regular expression over two characters does.
+std::u32string part(std::u32string_view text, std::u32string_view before, std::u32string_view behind, Fits fits) {
   std::u32string parted;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool pair = i + 1 < text.size() && fits(text[i], text[i + 1]);
@@ -63,9 +64,9 @@ std::u32string stand_alone(std::u32string_view text, bool (*is)(char32_t)) {
 // The rules that mteval-v13a has for every language, in their order.
 std::u32string part_western(std::u32string_view text) {
   std::u32string parted = stand_alone(text, is_mark);
-  parted = part(parted, [](char32_t a, char32_t b) { return !is_digit(a) && is_stop(b); }, U"", U" ");
-  parted = part(parted, [](char32_t a, char32_t b) { return is_stop(a) && !is_digit(b); }, U" ", U"");
-  return part(parted, [](char32_t a, char32_t b) { return is_digit(a) && b == '-'; }, U"", U" ");
+  parted = part(parted, U"", U" ", [](char32_t a, char32_t b) { return !is_digit(a) && is_stop(b); });
+  parted = part(parted, U" ", U"", [](char32_t a, char32_t b) { return is_stop(a) && !is_digit(b); });
+  return part(parted, U"", U" ", [](char32_t a, char32_t b) { return is_digit(a) && b == '-'; });
 }
 
 std::u32string part_13a(std::string_view text) {
@@ -73,7 +74,8 @@ std::u32string part_13a(std::string_view text) {
   replace_all(line, "<skipped>", "");
   replace_all(line, "-\n", "");
   replace_all(line, "\n", " ");
-  for (const auto& [entity, character] : {std::pair("&quot;", "\""), std::pair("&amp;", "&"), std::pair("&lt;", "<"), std::pair("&gt;", ">")})
+  for (const auto& [entity, character] :
+       {std::pair("&quot;", "\""), std::pair("&amp;", "&"), std::pair("&lt;", "<"), std::pair("&gt;", ">")})
     replace_all(line, entity, character);
   return part_western(U" " + code_points(line) + U" ");
 }
@@ -83,17 +85,16 @@ bool is_punctuation(char32_t c) { return (U_GET_GC_MASK(static_cast<UChar32>(c))
 bool is_symbol(char32_t c) { return (U_GET_GC_MASK(static_cast<UChar32>(c)) & U_GC_S_MASK) != 0; }
 
 std::u32string part_international(std::u32string_view text) {
-  std::u32string parted = part(text, [](char32_t a, char32_t b) { return !is_number(a) && is_punctuation(b); }, U"", U" ");
-  parted = part(parted, [](char32_t a, char32_t b) { return is_punctuation(a) && !is_number(b); }, U" ", U"");
+  std::u32string parted = part(text, U"", U" ", [](char32_t a, char32_t b) { return !is_number(a) && is_punctuation(b); });
+  parted = part(parted, U" ", U"", [](char32_t a, char32_t b) { return is_punctuation(a) && !is_number(b); });
   return stand_alone(parted, is_symbol);
 }
 
-// What sacreBLEU counts as Chinese. Its range for extension B compares two-character strings, so that it takes in U+2001 to U+2A6D (quotation marks,
-// arrows, signs) and leaves extension B out; scores agree only with the same ranges.
+// What sacreBLEU counts as Chinese. Its range for extension B compares two-character strings, so that it takes in U+2001 to U+2A6D
+// (quotation marks, arrows, signs) and leaves extension B out; scores agree only with the same ranges.
 bool is_chinese(char32_t c) {
   constexpr std::pair<char32_t, char32_t> blocks[] = {
-      {0x2001, 0x2A6D},
-      {0x2E80, 0x2FDF}, {0x2FF0, 0x303F},                    // radicals, description of ideographs, punctuation
+      {0x2001, 0x2A6D}, {0x2E80, 0x2FDF}, {0x2FF0, 0x303F},  // radicals, description of ideographs, punctuation
       {0x3100, 0x312F}, {0x31A0, 0x31BF}, {0x31C0, 0x31EF},  // Bopomofo, strokes
       {0x3200, 0x33FF}, {0x3400, 0x4DB5}, {0x4E00, 0x9FBB},  // enclosed letters and units, ideographs
       {0xF900, 0xFA2D}, {0xFA30, 0xFA6A}, {0xFA70, 0xFAD9},  // compatibility ideographs

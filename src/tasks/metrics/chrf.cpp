@@ -21,7 +21,8 @@ std::vector<Chrf::Counts> count(const std::u32string& hypothesis, const std::u32
     const std::int64_t in_reference = number_of_ngrams(reference.size(), n);
     // an item whose reference is too short doesn't count against the hypothesis
     const std::int64_t in_hypothesis = in_reference == 0 ? 0 : number_of_ngrams(hypothesis.size(), n);
-    counts.push_back({in_hypothesis, in_reference, count_matches(count_ngrams<char32_t>(hypothesis, n), count_ngrams<char32_t>(reference, n))});
+    counts.push_back(
+        {in_hypothesis, in_reference, count_matches(count_ngrams<char32_t>(hypothesis, n), count_ngrams<char32_t>(reference, n))});
   }
   return counts;
 }
@@ -30,7 +31,8 @@ std::vector<Chrf::Counts> count(const std::u32string& hypothesis, const std::u32
 
 void check(const ChrfOptions& options) {
   if (options.order < 1 || options.order > 16) throw InvalidArgument(format("order: expected 1 to 16, got {}", options.order));
-  if (!(options.beta > 0 && options.beta <= 1000)) throw InvalidArgument(format("beta: expected a number above 0 and up to 1000, got {}", options.beta));
+  if (!(options.beta > 0 && options.beta <= 1000))
+    throw InvalidArgument(format("beta: expected a number above 0 and up to 1000, got {}", options.beta));
 }
 
 Chrf::Chrf(const ChrfOptions& options) : options_(options) {

@@ -15,9 +15,9 @@ Tensor negative_log_likelihood(const Tensor& logits, const Tensor& target) {
     throw InvalidArgument(format("{}: expected logits in floating point and an int64 target, got {} and {}", function,
                                  at::toString(logits.scalar_type()), at::toString(target.scalar_type())));
   if (target.numel() == 0) return at::zeros({target.size(0)}, logits.options().dtype(at::kDouble));
-  const Tensor all = logits.log_softmax(2);                                                      // [B, L, V]
-  const Tensor chosen = all.gather(2, target.unsqueeze(2)).squeeze(2).to(at::kDouble);           // [B, L]
-  return chosen.masked_fill(target.eq(padding_token), 0.0).sum(1).neg();                         // [B]
+  const Tensor all = logits.log_softmax(2);                                             // [B, L, V]
+  const Tensor chosen = all.gather(2, target.unsqueeze(2)).squeeze(2).to(at::kDouble);  // [B, L]
+  return chosen.masked_fill(target.eq(padding_token), 0.0).sum(1).neg();                // [B]
 }
 
 void Perplexity::add(double negative_log_likelihood, std::int64_t tokens) {

@@ -35,7 +35,8 @@ const Metric& find_metric(std::string_view name) {
 }
 
 std::string metric_text(std::string_view name, double score) {
-  const auto* metric = std::find_if(std::begin(all_metrics), std::end(all_metrics), [&](const Metric& known) { return known.name == name; });
+  const auto* metric =
+      std::find_if(std::begin(all_metrics), std::end(all_metrics), [&](const Metric& known) { return known.name == name; });
   const bool percent = metric != std::end(all_metrics) && metric->percent;
   return percent ? format("{} {:.1f} %", name, score) : format("{} {:.2f}", name, score);
 }

@@ -40,7 +40,8 @@ bool is_space(char32_t c) {
 std::vector<std::string> split_words(std::u32string_view text) {
   std::vector<std::string> words;
   for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = static_cast<std::size_t>(std::find_if(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), is_space) - text.begin());
+    const std::size_t end =
+        static_cast<std::size_t>(std::find_if(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), is_space) - text.begin());
     if (end > begin) words.push_back(to_utf8(text.substr(begin, end - begin)));
     begin = end + 1;
   }

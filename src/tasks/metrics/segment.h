@@ -46,6 +46,8 @@ std::int64_t count_matches(const NgramCounts<Item>& a, const NgramCounts<Item>& 
   return matches;
 }
 
-inline std::int64_t number_of_ngrams(std::size_t length, std::size_t n) { return length < n ? 0 : static_cast<std::int64_t>(length - n + 1); }
+inline std::int64_t number_of_ngrams(std::size_t length, std::size_t n) {
+  return length < n ? 0 : static_cast<std::int64_t>(length - n + 1);
+}
 
 }  // namespace attend::tasks

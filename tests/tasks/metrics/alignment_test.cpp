@@ -40,12 +40,14 @@ TEST(Alignment, MayBeginAtOneAndHaveTheTargetFirst) {
 TEST(Alignment, WhatIsNoPairIsRefusedWithItsPlace) {
   for (const char* bad : {"1", "1-", "-1", "1-2-3", "a-b", "1--2", "1-99999999999999999999", "1:2", "1-2x", "\x1b[2J-1", "1- 2"})
     EXPECT_THAT([&] { parse_alignment(bad, "gold:7"); },
-                ThrowsMessage<InvalidData>(AllOf(StartsWith("gold:7: expected pairs of numbers from 0 on, such as 0-0 (sure) or 0p0 (possible), got \""),
-                                                 testing::Not(HasSubstr("\x1b")))))
+                ThrowsMessage<InvalidData>(
+                    AllOf(StartsWith("gold:7: expected pairs of numbers from 0 on, such as 0-0 (sure) or 0p0 (possible), got \""),
+                          testing::Not(HasSubstr("\x1b")))))
         << bad;
   PharaohOptions options;
   options.first = 1;
-  EXPECT_THAT([&] { parse_alignment("1-1 0-1", "gold:7", options); }, ThrowsMessage<InvalidData>(HasSubstr("from 1 on, such as 1-1 (sure)")));
+  EXPECT_THAT([&] { parse_alignment("1-1 0-1", "gold:7", options); },
+              ThrowsMessage<InvalidData>(HasSubstr("from 1 on, such as 1-1 (sure)")));
 }
 
 TEST(Alignment, AFileHasOneLineForEachItem) {
@@ -64,7 +66,7 @@ TEST(Alignment, AFileHasOneLineForEachItem) {
 TEST(HardAlignment, TakesTheHeaviestSourceOfEachTarget) {
   const Tensor weights = at::tensor({0.1, 0.7, 0.2, 0.5, 0.5, 0.0, 0.1, 0.1, 0.8}, at::kDouble).view({3, 3});
   EXPECT_THAT(hard_alignment(weights, 3), ElementsAre(Link{1, 0}, Link{0, 1}, Link{2, 2}));
-  EXPECT_THAT(hard_alignment(weights, 2), ElementsAre(Link{1, 0}, Link{0, 1}));       // the last column is the end of the text
+  EXPECT_THAT(hard_alignment(weights, 2), ElementsAre(Link{1, 0}, Link{0, 1}));            // the last column is the end of the text
   EXPECT_EQ(hard_alignment(weights.t().contiguous().t(), 3), hard_alignment(weights, 3));  // columns of memory
   EXPECT_THAT(hard_alignment(at::zeros({0, 3}), 3), IsEmpty());
   EXPECT_THAT(hard_alignment(at::zeros({2, 0}), 0), IsEmpty());

@@ -49,10 +49,13 @@ TEST(BleuTokens, OfMteval13aPartAsciiMarks) {
 
 TEST(BleuTokens, OfTheOtherKinds) {
   EXPECT_THAT(bleu_tokens(" a,b  c. ", BleuTokenizer::none), ElementsAre("a,b", "c."));
-  EXPECT_THAT(bleu_tokens("\u201Cyes\u201D 3,5 5\u20AC 2009.", BleuTokenizer::international), ElementsAre("\u201C", "yes", "\u201D", "3,5", "5", "\u20AC", "2009."));
+  EXPECT_THAT(bleu_tokens("\u201Cyes\u201D 3,5 5\u20AC 2009.", BleuTokenizer::international),
+              ElementsAre("\u201C", "yes", "\u201D", "3,5", "5", "\u20AC", "2009."));
   EXPECT_THAT(bleu_tokens("a \u00E9\u4E2D", BleuTokenizer::character), ElementsAre("a", "\u00E9", "\u4E2D"));
-  EXPECT_THAT(bleu_tokens("\u4E2D\u56FD\u3002abc, 3.5", BleuTokenizer::chinese), ElementsAre("\u4E2D", "\u56FD", "\u3002", "abc", ",", "3.5"));
-  EXPECT_THAT(bleu_tokens("\u201Cx\u201D\U0002000Ay", BleuTokenizer::chinese), ElementsAre("\u201C", "x", "\u201D", "\U0002000Ay"));  // as sacreBLEU has it
+  EXPECT_THAT(bleu_tokens("\u4E2D\u56FD\u3002abc, 3.5", BleuTokenizer::chinese),
+              ElementsAre("\u4E2D", "\u56FD", "\u3002", "abc", ",", "3.5"));
+  EXPECT_THAT(bleu_tokens("\u201Cx\u201D\U0002000Ay", BleuTokenizer::chinese),
+              ElementsAre("\u201C", "x", "\u201D", "\U0002000Ay"));  // as sacreBLEU has it
 }
 
 TEST(BleuTokens, BadBytesAreReplaced) {
@@ -173,7 +176,8 @@ TEST(Bleu, RefusesWhatDoesNotFit) {
   options = {};
   for (const double bad : {-0.5, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     options.smoothing_value = bad;
-    EXPECT_THAT([&] { Bleu refused(options); }, ThrowsMessage<InvalidArgument>(StartsWith("smoothing_value: expected a number of at least 0")));
+    EXPECT_THAT([&] { Bleu refused(options); },
+                ThrowsMessage<InvalidArgument>(StartsWith("smoothing_value: expected a number of at least 0")));
   }
 }
 

@@ -42,7 +42,9 @@ TEST(NegativeLogLikelihood, EqualsALoop) {
     const Tensor logits = at::randn({3, 4, 6}, at::kDouble).mul(5).to(type);
     const Tensor got = negative_log_likelihood(logits, target);
     EXPECT_EQ(got.scalar_type(), at::kDouble);
-    EXPECT_EQ(reference::difference("sums", reference::numbers(got), by_loop(logits.to(at::kDouble), target), reference::tolerance(name, 24)), "");
+    EXPECT_EQ(
+        reference::difference("sums", reference::numbers(got), by_loop(logits.to(at::kDouble), target), reference::tolerance(name, 24)),
+        "");
     const Tensor strided = logits.transpose(0, 1).contiguous().transpose(0, 1);
     EXPECT_EQ(reference::difference("strided", reference::numbers(negative_log_likelihood(strided, target)), reference::numbers(got),
                                     reference::tolerance(name, 24)),
@@ -55,7 +57,8 @@ TEST(NegativeLogLikelihood, PaddingThatHoldsNoNumberDoesNotCount) {
   Tensor logits = at::zeros({1, 2, 6});
   logits[0][1].fill_(std::numeric_limits<double>::quiet_NaN());
   const Tensor target = at::tensor({4, 0}, at::kLong).view({1, 2});
-  EXPECT_TRUE(reference::is_near(negative_log_likelihood(logits, target).item<double>(), std::log(6.0), reference::tolerance(reference::Type::float32, 6)));
+  EXPECT_TRUE(reference::is_near(negative_log_likelihood(logits, target).item<double>(), std::log(6.0),
+                                 reference::tolerance(reference::Type::float32, 6)));
 }
 
 TEST(NegativeLogLikelihood, RefusesWhatDoesNotFit) {

@@ -31,7 +31,8 @@ TEST(Metrics, SayWhatTheyAre) {
   for (const char* more : {"BLEU", "chrF"}) EXPECT_FALSE(find_metric(more).less_is_better) << more;
   for (const char* less : {"PER", "WER", "perplexity", "AER", "loss"}) EXPECT_TRUE(find_metric(less).less_is_better) << less;
   EXPECT_THAT([] { find_metric("BLUE"); },
-              ThrowsMessage<InvalidArgument>(AllOf(HasSubstr("there is no score \"BLUE\"; did you mean \"BLEU\"?"), HasSubstr("there are PER, WER, "))));
+              ThrowsMessage<InvalidArgument>(
+                  AllOf(HasSubstr("there is no score \"BLUE\"; did you mean \"BLEU\"?"), HasSubstr("there are PER, WER, "))));
 }
 
 TEST(Metrics, AreShownWithTheirUnit) {

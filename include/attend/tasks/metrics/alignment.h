@@ -4,8 +4,8 @@
 //   A  links that were found, S sure links, P sure and possible links; all are summed over the items
 //
 // Source: Och and Ney 2003, section 5, equations for recall, precision and AER.
-// The format is that of Pharaoh, fast_align and Marian: pairs "source-target" with spaces between them, "0-0 1-2", one line for each item; a
-// possible link has a "p" in place of the dash.
+// The format is that of Pharaoh, fast_align and Marian: pairs "source-target" with spaces between them, "0-0 1-2", one line for each item;
+// a possible link has a "p" in place of the dash.
 #pragma once
 
 #include <cstdint>
@@ -40,14 +40,14 @@ ATTEND_API std::string alignment_text(const Alignment& alignment);
 
 // For each target token the source token that it looked at most (the first of equals).
 //   weights  floating point [target, source] in any memory layout
-//   source   how many of the columns are tokens: a link to one behind them (the end of the text) is left out, and so is that of a row with NaN
+//   source   how many of the columns are tokens: a link to one behind them (the end of the text) is left out; a row with NaN has none
 // InvalidArgument where `weights` has another shape or fewer columns.
 ATTEND_API Alignment hard_alignment(const Tensor& weights, std::int64_t source);
 
 // The error rate over items.
 class ATTEND_API AlignmentErrorRate {
  public:
-  // A link that stands twice counts once; one that is both sure and possible is sure. Whether a found link is sure or possible doesn't matter.
+  // A link that stands twice counts once; one that is both sure and possible is sure. Found links may be either.
   void add(const Alignment& found, const Alignment& gold);
 
   std::int64_t items() const { return items_; }

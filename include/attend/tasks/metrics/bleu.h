@@ -5,9 +5,10 @@
 //   BP   = 1 where c ≥ r, else exp( 1 − r / c )
 //   c    Σ of the hypotheses' lengths; r: Σ of the lengths of the references nearest in length (the shorter of equals)
 //
-// Source: Papineni 2002, sections 2.2 and 2.3; smoothing by Chen and Cherry 2014, section 3; cutting into words as mteval-v13a and sacreBLEU
-// (Post 2018, section 3.1).
-// Deviation: none known from sacreBLEU 2. Its warning of texts that were cut into words before is not given.
+// Source: Papineni 2002, sections 2.2 and 2.3; smoothing by Chen and Cherry 2014, section 3; cutting into words as mteval-v13a and
+// sacreBLEU (Post 2018, section 3.1).
+//
+// Deviation: none known from sacreBLEU 2, but for its warning of texts that were cut into words before.
 #pragma once
 
 #include <cstdint>

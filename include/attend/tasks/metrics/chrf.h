@@ -3,9 +3,11 @@
 //   chrF = 100 · (1 + β²) · P · R / (β² · P + R)        β = 2
 //   P, R   means over n = 1 … 6 of: matching n-grams / n-grams of the hypotheses, … of the references; all counts are summed over the items
 //
-// White space is taken out first. An n that one side has no n-gram of is left out of both means. Of several references, an item's counts are those
-// of the one with the best chrF of its own (the first of equals). A character is a code point.
+// White space is taken out first. An n that one side has no n-gram of is left out of both means. Of several references, an item's counts
+// are those of the one with the best chrF of its own (the first of equals). A character is a code point.
+//
 // Source: Popović 2015, section 2; sacreBLEU's "effective order".
+//
 // Deviation: no word n-grams (chrF++) and no ε in place of counts that are 0.
 #pragma once
 

@@ -33,9 +33,9 @@ ATTEND_API std::string metric_text(std::string_view name, double score);
 
 // What a model answered to one source, and what it should have.
 struct ScoredAnswer {
-  Tokens tokens;                        // as the model wrote them
-  std::string text;                     // the same put together
-  std::vector<Tokens> reference_tokens; // cut as the model's are
+  Tokens tokens;                         // as the model wrote them
+  std::string text;                      // the same put together
+  std::vector<Tokens> reference_tokens;  // cut as the model's are
   std::vector<std::string> references;
 };
 
