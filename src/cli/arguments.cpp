@@ -58,6 +58,12 @@ void add_eval(CLI::App& app, Arguments& arguments) {
   command->add_option("RUN", given->run, "A run's folder")->required();
   command->add_option("--split", given->split, "train, valid, test, or a TSV file (default: the recipe's figure)");
   command->add_option("--beam", given->beam, "Hypotheses kept in search; 1 is greedy (default: the recipe's)")->check(CLI::Range(1, 1000));
+  CLI::Option* by_length = command->add_flag("--by-length", given->by_length, "Also the scores of short and long sources, in tokens: 1-10, 11-20, …");
+  command->add_option("--length-step", given->length_step, "Tokens that a row of --by-length spans")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000))
+      ->needs(by_length);
+  command->add_option("--alignments", given->gold, "Gold alignments, a line for each pair (0-0 1p2): also the error rate of the attention, AER");
   command->add_flag("--json", given->json, "One JSON object instead of text");
   command->add_flag("--log", given->log, "Append the result to results/RECIPE.jsonl");
   command->callback([&arguments, given] { arguments.command = *given; });

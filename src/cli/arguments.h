@@ -23,9 +23,10 @@ struct TrainArguments {
 };
 
 struct EvalArguments {
-  std::string run, split;
+  std::string run, split, gold;
   std::int64_t beam = 0;  // 0: as the recipe says
-  bool json = false, log = false;
+  std::int64_t length_step = 10;
+  bool json = false, log = false, by_length = false;
 };
 
 struct PredictArguments {

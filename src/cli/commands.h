@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "attend/base/error.h"
+#include "attend/tasks/evaluation.h"
 #include "attend/tasks/sequence_to_sequence.h"
 #include "attend/tasks/systems.h"
 #include "cli/arguments.h"
@@ -29,8 +30,8 @@ void run(const SystemsArguments& arguments);
 // Trains with a progress line on a terminal. → false where it was interrupted (everything is saved then).
 bool train_with_progress(const tasks::Recipe& recipe, const std::filesystem::path& folder, bool resume);
 
-// Scores with a progress line on a terminal. → "PER 9.1 % WER 37.2 % on 11387 held-out words"
-tasks::Evaluation evaluate_with_progress(tasks::Run& run, const std::string& split, std::int64_t beam);
+// Scores with a progress line on a terminal. → "PER 9.1 % WER 37.2 % perplexity 1.41 on 11387 held-out words"
+tasks::Evaluation evaluate_with_progress(tasks::Run& run, const std::string& split, const tasks::EvaluateOptions& options);
 std::string score_text(const tasks::Run& run, const tasks::Evaluation& evaluation);
 // What to say of `sources` that are longer than those of training: "3 lines", "12 of 40 sentences".
 std::string longer_text(const tasks::Recipe& recipe, const std::string& sources);

@@ -1,6 +1,7 @@
 #include "attend/data/pairs.h"
 #include "attend/data/unicode.h"
 #include "attend/io/json.h"
+#include "attend/tasks/metrics/alignment.h"
 #include "attend/view/record.h"
 #include "cli/commands.h"
 #include "cli/line_reader.h"
@@ -11,23 +12,14 @@ namespace {
 
 constexpr std::size_t lines_at_once = 256;
 
-// The source token that each target token looked at most, as fast_align and Marian write it: "0-0 1-2", source first. The source's end,
-// which stands for no token of the line, is left out.
-std::vector<std::pair<std::int64_t, std::int64_t>> links(const tasks::Prediction& prediction, const tasks::Prediction::Output& output) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
-  if (!output.alignment.defined()) return pairs;
-  const Tensor places = output.alignment.argmax(1);
-  for (std::int64_t target = 0; target < places.size(0); ++target) {
-    const auto source = places[target].item<std::int64_t>();
-    if (source < static_cast<std::int64_t>(prediction.source.size())) pairs.emplace_back(source, target);
-  }
-  return pairs;
+// The source token that each target token looked at most. The source's end, which stands for no token of the line, is left out.
+tasks::Alignment links(const tasks::Prediction& prediction, const tasks::Prediction::Output& output) {
+  if (!output.alignment.defined()) return {};
+  return tasks::hard_alignment(output.alignment, static_cast<std::int64_t>(prediction.source.size()));
 }
 
 std::string links_text(const tasks::Prediction& prediction, const tasks::Prediction::Output& output) {
-  std::string text;
-  for (const auto& [source, target] : links(prediction, output)) text += format("{}{}-{}", text.empty() ? "" : " ", source, target);
-  return text;
+  return tasks::alignment_text(links(prediction, output));
 }
 
 io::Value value_of(const tasks::Prediction& prediction, std::int64_t line, const std::string& input) {
@@ -35,10 +27,10 @@ io::Value value_of(const tasks::Prediction& prediction, std::int64_t line, const
   for (const tasks::Prediction::Output& output : prediction.outputs) {
     io::Value tokens = io::Value::list(), alignment = io::Value::list();
     for (const std::string& token : output.tokens) tokens.append(token);
-    for (const auto& [source, target] : links(prediction, output)) {
+    for (const tasks::Link& link : links(prediction, output)) {
       io::Value pair = io::Value::list();
-      pair.append(source);
-      pair.append(target);
+      pair.append(link.source);
+      pair.append(link.target);
       alignment.append(pair);
     }
     io::Value one = io::Value::table();

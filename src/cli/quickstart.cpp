@@ -57,7 +57,9 @@ void run(const QuickstartArguments& arguments) {
   if (!train_with_progress(recipe, folder / "run", /*resume=*/true)) return;
   flush_output();
   tasks::Run run = tasks::open_run(folder / "run");
-  const tasks::Evaluation evaluation = evaluate_with_progress(run, "test", recipe.decode.beam);
+  tasks::EvaluateOptions options;
+  options.beam = recipe.decode.beam;
+  const tasks::Evaluation evaluation = evaluate_with_progress(run, "test", options);
   print("\n" + score_text(run, evaluation) + "\n\n");
   show_words(run, folder);
   print(format("\nEverything is in {}: the run, words.attn, and a .svg and .png of each word. Try your own words:\n"

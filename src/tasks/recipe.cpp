@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 
 #include "attend/base/edit_distance.h"
 #include "attend/io/toml.h"
+#include "attend/tasks/metrics/scores.h"
 
 namespace attend::tasks {
 namespace {
@@ -26,6 +28,33 @@ void apply_setting(io::Value& table, const std::string& setting) {
   key.erase(key.find_last_not_of(' ') + 1);
   if (key.empty()) throw InvalidArgument(format("--set {}: expected key=value, for example --set train.steps=500", setting));
   table.set_path(key, io::parse_toml_value(setting.substr(equals + 1)));
+}
+
+void check_metrics(const Recipe& recipe, const std::function<std::string(const std::string&)>& place) {
+  const auto at = [&](const std::string& path, const auto& check) {
+    try {
+      check();
+    } catch (const InvalidArgument& error) {
+      throw InvalidArgument(format("{}: {}", place(path), error.what()));
+    }
+  };
+  const auto within = [&](const std::string& prefix, const auto& check) {
+    try {
+      check();
+    } catch (const InvalidArgument& error) {
+      const std::string message = error.what();  // "NAME: …"
+      const std::size_t colon = message.find(':');
+      throw InvalidArgument(place(prefix + message.substr(0, colon)) + message.substr(colon));
+    }
+  };
+  const auto known = [](const std::string& name) {
+    find_metric(name);
+    if (name == "AER") throw InvalidArgument("AER needs a gold file: it is measured by `attend eval RUN --alignments FILE`, and not in training");
+  };
+  at("figure.metric", [&] { known(recipe.figure.metric); });
+  at("eval.metrics", [&] { for (const std::string& name : recipe.eval.metrics) known(name); });
+  within("eval.bleu.", [&] { check(recipe.eval.bleu); });
+  within("eval.chrf.", [&] { check(recipe.eval.chrf); });
 }
 
 // `table` is what the recipe was read from: it knows the lines.
@@ -60,6 +89,7 @@ void check(const Recipe& recipe, const io::Value& table, const std::string& sour
   };
   within("decode.length_factor", recipe.decode.length_factor, 1000);
   within("decode.length_penalty", recipe.decode.length_penalty, 100);
+  check_metrics(recipe, place);
   try {
     train::check(recipe.train);
   } catch (const InvalidArgument& error) {
@@ -106,8 +136,25 @@ Recipe read_recipe(const std::filesystem::path& file, const std::vector<std::str
   Recipe recipe;
   read_options(recipe, table, source);
   if (recipe.name.empty()) recipe.name = file.stem().string();
+  recipe.figure.metric = figure_metric(recipe);
   check(recipe, table, source);
   return recipe;
+}
+
+std::string figure_metric(const Recipe& recipe) {
+  if (!recipe.figure.metric.empty()) return recipe.figure.metric;
+  if (!recipe.eval.metrics.empty()) return recipe.eval.metrics.front();
+  return recipe.data.target == data::Unit::symbols ? "PER" : "chrF";  // BLEU may be 0 for long, and then nothing is the best
+}
+
+std::vector<std::string> metrics_of(const Recipe& recipe) {
+  std::vector<std::string> wanted = recipe.eval.metrics;
+  if (wanted.empty())
+    wanted = recipe.data.target == data::Unit::symbols ? std::vector<std::string>{"PER", "WER", "perplexity"}
+                                                       : std::vector<std::string>{"BLEU", "chrF", "perplexity"};
+  const std::string figure = figure_metric(recipe);
+  if (std::find(wanted.begin(), wanted.end(), figure) == wanted.end()) wanted.insert(wanted.begin(), figure);
+  return wanted;
 }
 
 std::string to_toml(const Recipe& recipe) { return io::to_toml(write_options(recipe)); }

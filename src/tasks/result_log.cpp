@@ -1,5 +1,6 @@
 #include "attend/tasks/result_log.h"
 
+#include <cmath>
 #include <ctime>
 #include <fstream>
 
@@ -54,16 +55,48 @@ void add_training(io::Value& line, const std::filesystem::path& metrics) {
     if (const io::Value* value = last.find(key)) line.set(std::string_view(key) == "step" ? "steps" : key, *value);
 }
 
+io::Value scores_value(const std::map<std::string, double>& scores) {
+  io::Value value = io::Value::table();
+  for (const auto& [name, score] : scores) value.set(name, score);
+  return value;
+}
+
+io::Value by_length_value(const std::vector<Evaluation::Length>& rows) {
+  io::Value list = io::Value::list();
+  for (const Evaluation::Length& row : rows) {
+    io::Value value = io::Value::table();
+    value.set("from", row.from);
+    value.set("to", row.to);
+    value.set("items", row.items);
+    value.set("metrics", scores_value(row.metrics));
+    list.append(value);
+  }
+  return list;
+}
+
+double rounded(double value) { return std::round(value * 1000) / 1000; }
+
 }  // namespace
 
 io::Value evaluation_value(const Run& run, const Evaluation& evaluation) {
-  io::Value metrics = io::Value::table();
-  for (const auto& [name, value] : evaluation.metrics) metrics.set(name, value);
   io::Value value = io::Value::table();
   value.set("recipe", run.recipe.name);
   value.set("split", evaluation.split);
   value.set("items", evaluation.items);
-  value.set("metrics", metrics);
+  value.set("metrics", scores_value(evaluation.metrics));
+  if (!evaluation.signatures.empty()) {
+    io::Value signatures = io::Value::table();
+    for (const auto& [name, signature] : evaluation.signatures) signatures.set(name, signature);
+    value.set("signatures", signatures);
+  }
+  if (evaluation.seconds > 0) {
+    io::Value decoding = io::Value::table();
+    decoding.set("seconds", rounded(evaluation.seconds));
+    decoding.set("items_per_second", rounded(static_cast<double>(evaluation.items) / evaluation.seconds));
+    decoding.set("tokens_per_second", rounded(static_cast<double>(evaluation.tokens) / evaluation.seconds));
+    value.set("decoding", decoding);
+  }
+  if (!evaluation.by_length.empty()) value.set("by_length", by_length_value(evaluation.by_length));
   return value;
 }
 

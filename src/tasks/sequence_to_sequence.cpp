@@ -18,7 +18,7 @@
 #include "attend/io/file.h"
 #include "attend/io/folder_lock.h"
 #include "attend/io/toml.h"
-#include "attend/tasks/metrics/error_rate.h"
+#include "attend/tasks/metrics/scores.h"
 
 namespace attend::tasks {
 namespace {
@@ -131,6 +131,19 @@ std::vector<std::vector<decode::Hypothesis>> search_batch(models::SequenceToSequ
   return decode::search(stepper, longest, how);
 }
 
+// Weights over the source for each token of the target, read along it: [B, Lt, Ls]; undefined where the model aligns nothing.
+Tensor forced_alignment(models::SequenceToSequence& model, const models::TokenBatch& source, const models::TokenBatch& target) {
+  if (model.alignment_module().empty()) return {};
+  Recording recording(model, RecordingOptions{{model.alignment_module()}, {}});
+  models::DecoderState state = model.encode(source);
+  std::vector<Tensor> weights;
+  for (std::int64_t t = 0; t + 1 < target.tokens.size(1); ++t) {
+    model.step(target.tokens.select(1, t), state);
+    weights.push_back(recording.take().back().tensor.mean(1).squeeze(1));                        // [B, Ls]
+  }
+  return at::stack(weights, 1);
+}
+
 std::vector<std::string> tokens_of(const data::TextVocabulary& vocabulary, const std::vector<std::int64_t>& ids) {
   std::vector<std::string> tokens;
   for (const std::int64_t id : ids) tokens.push_back(vocabulary.token(id));
@@ -187,8 +200,8 @@ class TextTraining {
       return train::Training::BatchLosses{output.losses, static_cast<std::int64_t>(rows.size())};
     };
     training.validate = [this](const std::function<bool()>& stop) { return validate(stop); };
-    training.best_by = recipe_.figure.metric;
-    training.less_is_better = !recipe_.figure.at_least.has_value();
+    training.best_by = figure_metric(recipe_);
+    training.less_is_better = find_metric(training.best_by).less_is_better;
     training.save_best = [this] { save_model(files_.model(), *model_, recipe_.model, *source_, *target_); };
     return training;
   }
@@ -271,31 +284,39 @@ class TextTraining {
   }
 
   std::map<std::string, double> validate(const std::function<bool()>& stop) {
+    Scores scores(metrics_of(recipe_), recipe_.eval.bleu, recipe_.eval.chrf);
     double loss_sum = 0, tokens = 0;
     for (const auto& rows : data::epoch_batches(valid_pairs_, {decode_batch, true}, 0, 0)) {
       if (stop()) return {};
       const models::TokenBatch target = target_batch(valid_pairs_, rows);
       const double count = (target.lengths - 1).sum().item<double>();
-      for (const models::LossTerm& term : model_->forward(source_batch(valid_pairs_, rows), target).losses)
-        loss_sum += term.weight * term.value.item<double>() * count;
+      const models::ModelOutput output = model_->forward(source_batch(valid_pairs_, rows), target);
+      for (const models::LossTerm& term : output.losses) loss_sum += term.weight * term.value.item<double>() * count;
+      if (scores.needs_likelihoods())
+        scores.add_likelihood(negative_log_likelihood(output.output, target.tokens.slice(1, 1)).sum().item<double>(), static_cast<std::int64_t>(count));
       tokens += count;
     }
     std::vector<std::vector<std::int64_t>> sources;
     for (const data::References& item : valid_items_) sources.push_back(source_->ids(source_->cut(item.source)));
-    ErrorRate errors;
     for (const auto& rows : data::length_batches(sources, decode_batch)) {
       if (stop()) return {};
       std::vector<const std::vector<std::int64_t>*> batch;
       for (const std::int64_t row : rows) batch.push_back(&sources[static_cast<std::size_t>(row)]);
       const auto found = search_batch(*model_, pad(batch, false), recipe_.decode, 1, 1, false);
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        std::vector<Tokens> references;
-        for (const std::string& target : valid_items_[static_cast<std::size_t>(rows[i])].targets)
-          references.push_back(target_->cut(target));
-        errors.add(tokens_of(*target_, found[i].front().tokens), references);
+        ScoredAnswer answer;
+        answer.tokens = tokens_of(*target_, found[i].front().tokens);
+        answer.text = target_->join(answer.tokens);
+        for (const std::string& target : valid_items_[static_cast<std::size_t>(rows[i])].targets) {
+          answer.reference_tokens.push_back(target_->cut(target));
+          answer.references.push_back(data::normalize_nfc(target));
+        }
+        scores.add(answer);
       }
     }
-    return {{"loss", loss_sum / tokens}, {"PER", errors.token_errors()}, {"WER", errors.sequence_errors()}};
+    std::map<std::string, double> values = scores.values();
+    values["loss"] = loss_sum / tokens;
+    return values;
   }
 
   const Recipe& recipe_;
@@ -428,38 +449,43 @@ view::Example record_of(const Run& run, const Prediction& prediction, const std:
   return example;
 }
 
-Evaluation evaluate(Run& run, const std::string& split, std::int64_t beam, const std::function<void(std::int64_t, std::int64_t)>& progress,
-                    const std::function<bool()>& stop) {
+Split read_split(const Run& run, const std::string& split) {
   const bool named = split == "train" || split == "valid" || split == "test";
   const std::vector<std::filesystem::path> files =
       named ? files_of(run.recipe.data, split) : std::vector<std::filesystem::path>{split};
   if (files.empty())
     throw InvalidArgument(format("{}: the recipe names no {} data; give a TSV file with --split FILE", run.files.recipe().string(), split));
-  const std::vector<data::References> items = data::gather_references(read_files(run.recipe.data, files).pairs);
-  if (items.empty()) throw InvalidData(format("{}: holds no pair to score", files[0].string()));
-  Evaluation result{split, files[0].string(), static_cast<std::int64_t>(items.size()), {}};
-  ErrorRate errors;
-  PredictOptions options;
-  options.beam = beam;
-  constexpr std::size_t chunk = 1024;  // of one length_batches() call: between two calls progress is shown
-  for (std::size_t at = 0; at < items.size(); at += chunk) {
-    if (stop && stop()) throw SystemError("stopped before the end; nothing was scored");
-    if (progress) progress(static_cast<std::int64_t>(at), result.items);
-    const std::size_t end = std::min(items.size(), at + chunk);
-    std::vector<std::string> lines;
-    for (std::size_t i = at; i < end; ++i) lines.push_back(items[i].source);
-    const std::vector<Prediction> predictions = predict(run, lines, options);
-    for (std::size_t i = at; i < end; ++i) {
-      std::vector<Tokens> references;
-      for (const std::string& target : items[i].targets) references.push_back(run.target.cut(target));
-      const auto& outputs = predictions[i - at].outputs;
-      if (predictions[i - at].longer_than_trained) ++result.longer_than_trained;
-      errors.add(outputs.empty() ? Tokens() : outputs.front().tokens, references);
+  Split read{files[0], read_files(run.recipe.data, files).pairs};
+  if (read.pairs.empty()) throw InvalidData(format("{}: holds no pair to score", files[0].string()));
+  return read;
+}
+
+std::vector<std::string> target_tokens(const Run& run, std::string_view target) { return run.target.cut(target); }
+
+std::vector<Likelihood> likelihoods(Run& run, const std::vector<data::TextPair>& pairs, bool alignments) {
+  torch::NoGradGuard no_gradient;
+  std::vector<data::TokenPair> ids;
+  std::vector<std::vector<std::int64_t>> sources;
+  for (const data::TextPair& pair : pairs) {
+    ids.push_back({run.source.ids(run.source.cut(pair.source)), run.target.ids(run.target.cut(pair.target))});
+    sources.push_back(ids.back().source);
+  }
+  std::vector<Likelihood> read(pairs.size());
+  for (const auto& rows : data::length_batches(sources, decode_batch)) {
+    const models::TokenBatch source = source_batch(ids, rows), target = target_batch(ids, rows);
+    const Tensor wanted = target.tokens.slice(1, 1);                                             // [B, Lt]
+    const Tensor negative_log = negative_log_likelihood(run.model->forward(source, target).output, wanted);  // [B]
+    const Tensor weights = alignments ? forced_alignment(*run.model, source, target) : Tensor();  // [B, Lt, Ls]
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto b = static_cast<std::int64_t>(i);
+      Likelihood& one = read[static_cast<std::size_t>(rows[i])];
+      one.negative_log = negative_log[b].item<double>();
+      one.tokens = target.lengths[b].item<std::int64_t>() - 1;
+      one.source_tokens = source.lengths[b].item<std::int64_t>() - 1;
+      if (weights.defined()) one.alignment = weights[b].slice(0, 0, one.tokens).slice(1, 0, one.source_tokens + 1).contiguous();
     }
   }
-  if (progress) progress(result.items, result.items);
-  result.metrics = {{"PER", errors.token_errors()}, {"WER", errors.sequence_errors()}};
-  return result;
+  return read;
 }
 
 }  // namespace attend::tasks

@@ -125,7 +125,7 @@ TEST(TrainedRunOfTheTool, IsScored) {
   fs::copy_file(words.write("test.tsv", fixtures::tsv(fixtures::words(40, 3))), test, fs::copy_options::overwrite_existing);
   const Ending text = run({"eval", trained_run().string()});
   EXPECT_EQ(text.status, 0) << text.errors;
-  EXPECT_THAT(text.output, MatchesRegex("PER [0-9.]+ % WER [0-9.]+ % on 40 held-out words\nfigure: at most 60 PER: (reached|missed)\n"));
+  EXPECT_THAT(text.output, MatchesRegex("PER [0-9.]+ % WER [0-9.]+ % perplexity [0-9.]+ on 40 held-out words\nfigure: at most 60 PER: (reached|missed)\n"));
   const Ending json = run({"eval", trained_run().string(), "--split", "valid", "--json", "--log"}, {}, {.folder = folder.path()});
   EXPECT_EQ(json.status, 0) << json.errors;
   const io::Value value = io::parse_json(json.output, "eval --json");
@@ -135,6 +135,8 @@ TEST(TrainedRunOfTheTool, IsScored) {
   EXPECT_LT(value.at("metrics").at("PER").as_number(), 60);
   const io::Value logged = io::parse_json(bytes_of(folder.path() / "results/letters.jsonl"), "letters.jsonl");
   EXPECT_TRUE(logged.at("metrics") == value.at("metrics"));
+  for (const char* rate : {"seconds", "items_per_second", "tokens_per_second"}) EXPECT_GT(value.at("decoding").at(rate).as_number(), 0) << rate;
+  EXPECT_TRUE(logged.at("decoding") == value.at("decoding"));
   EXPECT_EQ(logged.at("steps").as_integer(), 250);
   EXPECT_THAT(text.errors + json.errors, Not(HasSubstr("\r")));
 }

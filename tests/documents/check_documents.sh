@@ -14,6 +14,17 @@ cmake -D "OUTPUT=$work/results.md" -P "$source/cmake/GenerateResults.cmake"
 cmp -s "$work/results.md" "$source/docs/results.md" ||
   refuse "docs/results.md is stale: run cmake -P cmake/GenerateResults.cmake"
 
+# the generator copes with scores of any name, and with a line that says more than scores
+mkdir -p "$work/made-up/cmake" "$work/made-up/results"
+cp "$source/cmake/GenerateResults.cmake" "$work/made-up/cmake"
+cat > "$work/made-up/results/x.jsonl" <<'END'
+{"recipe":"x","split":"test","items":3,"metrics":{"BLEU":27.305999,"a score":0.05,"chrF":55.0,"perplexity":null},"signatures":{"BLEU":"nrefs:1|tok:13a"},"decoding":{"seconds":1.5},"by_length":[{"from":1,"to":10,"items":2,"metrics":{"BLEU":1.5}},{"from":11,"to":20,"items":1,"metrics":{"BLEU":2.5}}],"beam":4,"seed":1}
+{"recipe":"x","split":"test","items":1,"metrics":{},"beam":1}
+END
+cmake -D "OUTPUT=$work/made-up/results.md" -P "$work/made-up/cmake/GenerateResults.cmake"
+[ "$(grep '^| x ' "$work/made-up/results.md" | cut -d '|' -f 2-6)" = " x | BLEU 27.31 a score 0.05 chrF 55.00 perplexity  | 3 test | 4 | 1 
+ x | | 1 test | 1 |  " ] || refuse "cmake/GenerateResults.cmake: a table of made-up scores is not what it should be: $(cat "$work/made-up/results.md")"
+
 "$attend" train --settings > "$work/settings.md"
 sed -n '/^| setting | default/,$p' "$source/docs/recipes.md" | cmp -s "$work/settings.md" - ||
   refuse "docs/recipes.md: the table of settings is stale: replace it by what attend train --settings prints"

@@ -193,6 +193,30 @@ TEST_F(Recipes, TheTableOfSettingsHasThoseOfEachModel) {
   }
 }
 
+TEST_F(Recipes, ScoresFollowFromFigureAndTarget) {
+  const auto metrics = [&](const std::vector<std::string>& settings) { return metrics_of(read_recipe(write(least_recipe), settings)); };
+  EXPECT_THAT(metrics({}), ElementsAre("PER", "WER", "perplexity"));
+  EXPECT_THAT(metrics({"figure.metric=BLEU"}), ElementsAre("BLEU", "PER", "WER", "perplexity"));
+  EXPECT_THAT(metrics({"data.target=characters"}), ElementsAre("BLEU", "chrF", "perplexity"));
+  EXPECT_THAT(metrics({"data.target=characters", "figure.metric=WER"}), ElementsAre("WER", "BLEU", "chrF", "perplexity"));
+  EXPECT_THAT(metrics({"eval.metrics=[\"chrF\", \"PER\"]"}), ElementsAre("chrF", "PER"));
+  const auto figure = [&](const std::vector<std::string>& settings) { return read_recipe(write(least_recipe), settings).figure.metric; };
+  EXPECT_EQ(figure({}), "PER");
+  EXPECT_EQ(figure({"data.target=characters"}), "chrF");
+  EXPECT_EQ(figure({"eval.metrics=[\"BLEU\", \"PER\"]"}), "BLEU");
+  EXPECT_EQ(figure({"eval.metrics=[\"BLEU\"]", "figure.metric=loss"}), "loss");
+}
+
+TEST_F(Recipes, ScoresThatDoNotExistAreRefusedWithTheirLine) {
+  const std::string least = least_recipe;
+  expect_refusal<InvalidArgument>(least + "[figure]\nmetric = \"BLUE\"\n", 5, "figure.metric: there is no score \"BLUE\"; did you mean \"BLEU\"?; there are PER, ");
+  expect_refusal<InvalidArgument>(least + "[figure]\nmetric = \"AER\"\n", 5, "figure.metric: AER needs a gold file");
+  expect_refusal<InvalidArgument>(least + "[eval]\nmetrics = [\"chrF\", \"per\"]\n", 5, "eval.metrics: there is no score \"per\"");
+  expect_refusal<InvalidArgument>(least + "[eval]\nbleu = { order = 0 }\n", 5, "eval.bleu.order: expected 1 to 16, got 0");
+  expect_refusal<InvalidArgument>(least + "[eval]\nbleu = { tokenizer = \"14a\" }\n", 5, "eval.bleu.tokenizer: expected one of \"none\", \"13a\"");
+  expect_refusal<InvalidArgument>(least + "[eval]\nchrf = { beta = -1 }\n", 5, "eval.chrf.beta: expected a number above 0");
+}
+
 TEST_F(Recipes, EverySettingIsDescribed) {
   for (const EnumName<ModelName>& model : EnumNames<ModelName>::values) {
     Recipe recipe;

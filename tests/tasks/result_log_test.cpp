@@ -45,6 +45,18 @@ TEST_F(ResultLog, AnEvaluationIsOneObject) {
             "{\"recipe\":\"tiny\",\"split\":\"test\",\"items\":3,\"metrics\":{\"PER\":9.125,\"WER\":37.5}}");
 }
 
+TEST_F(ResultLog, AnEvaluationSaysWhatElseWasMeasured) {
+  evaluation.signatures = {{"BLEU", "nrefs:1"}};
+  evaluation.by_length = {{1, 10, 2, {{"PER", 5.5}}}, {21, 30, 1, {{"PER", 7.0}}}};
+  evaluation.seconds = 1.5;
+  evaluation.tokens = 12;
+  const std::string text = io::to_json(evaluation_value(run(), evaluation));
+  EXPECT_THAT(text, testing::EndsWith("\"metrics\":{\"PER\":9.125,\"WER\":37.5},\"signatures\":{\"BLEU\":\"nrefs:1\"},"
+                                      "\"decoding\":{\"seconds\":1.5,\"items_per_second\":2.0,\"tokens_per_second\":8.0},"
+                                      "\"by_length\":[{\"from\":1,\"to\":10,\"items\":2,\"metrics\":{\"PER\":5.5}},"
+                                      "{\"from\":21,\"to\":30,\"items\":1,\"metrics\":{\"PER\":7.0}}]}"));
+}
+
 TEST_F(ResultLog, EachResultIsOneLineThatCanBeChecked) {
   const fs::path folder = temporary.path() / "results";
   EXPECT_EQ(log_result(run(), evaluation, 1, folder), folder / "tiny.jsonl");

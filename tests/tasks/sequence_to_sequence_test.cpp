@@ -19,6 +19,7 @@
 #include "attend/data/words.h"
 #include "attend/io/folder_lock.h"
 #include "attend/io/json.h"
+#include "attend/tasks/evaluation.h"
 #include "attend/tasks/metrics/error_rate.h"
 #include "attend/view/record.h"
 #include "tests/fixtures/letters.h"

@@ -16,6 +16,8 @@
 #include "attend/models/luong.h"
 #include "attend/models/rnn.h"
 #include "attend/models/rnnsearch.h"
+#include "attend/tasks/metrics/bleu.h"
+#include "attend/tasks/metrics/chrf.h"
 #include "attend/train/options.h"
 
 namespace attend {
@@ -43,14 +45,14 @@ namespace tasks {
 
 // What the recipe must reach.
 struct FigureOptions {
-  std::string metric = "PER";
+  std::string metric;
   std::optional<double> at_most;
   std::optional<double> at_least;
   std::string split = "test";
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visitor) {
-    visitor("metric", self.metric, "the score that counts");
+    visitor("metric", self.metric, "the score that counts and chooses the best model; absent: the first of eval.metrics, or PER for symbols and chrF for texts");
     visitor("at_most", self.at_most, "what it must not exceed");
     visitor("at_least", self.at_least, "what it must reach");
     visitor("split", self.split, "where it is measured");
@@ -112,6 +114,19 @@ struct DecodeOptions {
   }
 };
 
+struct EvalOptions {
+  std::vector<std::string> metrics;
+  BleuOptions bleu;
+  ChrfOptions chrf;
+
+  template <class Self, class Visitor>
+  static void visit(Self& self, Visitor& visitor) {
+    visitor("metrics", self.metrics, "scores to report, figure.metric besides; absent: PER and WER for symbols, BLEU and chrF for texts, and perplexity");
+    visitor("bleu", self.bleu, "how BLEU is computed");
+    visitor("chrf", self.chrf, "how chrF is computed");
+  }
+};
+
 // The model's table is read in two steps: its name chooses which options the rest is. Only those of the chosen model are read, written and checked.
 struct ModelOptions {
   ModelName name = ModelName::luong;
@@ -149,6 +164,7 @@ struct Recipe {
   ModelOptions model;
   train::TrainOptions train;
   DecodeOptions decode;
+  EvalOptions eval;
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visitor) {
@@ -161,6 +177,7 @@ struct Recipe {
     visitor("model", self.model, "");
     visitor("train", self.train, "");
     visitor("decode", self.decode, "");
+    visitor("eval", self.eval, "");
   }
 };
 
@@ -173,6 +190,11 @@ ATTEND_API std::filesystem::path find_recipe(const std::string& name_or_path);
 // Reads a recipe and applies `settings`, each "key=value" with a dotted key. InvalidData / InvalidArgument "FILE:LINE: …" for malformed TOML, an
 // unknown format, an unknown key (with the nearest one), a value out of range.
 ATTEND_API Recipe read_recipe(const std::filesystem::path& file, const std::vector<std::string>& settings = {});
+
+// figure.metric, or where the recipe names none the one that its documentation says.
+ATTEND_API std::string figure_metric(const Recipe& recipe);
+// The scores that a run of the recipe reports, figure_metric() among them.
+ATTEND_API std::vector<std::string> metrics_of(const Recipe& recipe);
 
 // Every setting, resolved, as TOML.
 ATTEND_API std::string to_toml(const Recipe& recipe);

@@ -6,11 +6,12 @@
 
 #include "attend/base/api.h"
 #include "attend/io/value.h"
-#include "attend/tasks/sequence_to_sequence.h"
+#include "attend/tasks/evaluation.h"
 
 namespace attend::tasks {
 
-// {recipe, split, items, metrics}
+// {recipe, split, items, metrics, signatures, decoding: {seconds, items_per_second, tokens_per_second}, by_length: [{from, to, items, metrics}]}; what wasn't measured
+// is left out.
 ATTEND_API io::Value evaluation_value(const Run& run, const Evaluation& evaluation);
 
 // Appends commit, recipe's hash, seed, steps, seconds of training, machine, threads, search, scores and the SHA-256 of the scored file to FOLDER/RECIPE.jsonl; → that

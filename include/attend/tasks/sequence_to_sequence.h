@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attend/base/api.h"
+#include "attend/data/pairs.h"
 #include "attend/tasks/recipe.h"
 #include "attend/tasks/run.h"
 #include "attend/train/trainer.h"
@@ -57,16 +58,26 @@ ATTEND_API std::vector<Prediction> predict(Run& run, const std::vector<std::stri
 // An example of a recording: the best output's weights, or the n-th's.
 ATTEND_API view::Example record_of(const Run& run, const Prediction& prediction, const std::string& id);
 
-struct Evaluation {
-  std::string split, file;
-  std::int64_t items = 0;
-  std::map<std::string, double> metrics;  // PER, WER
-  std::int64_t longer_than_trained = 0;   // items whose source is longer than data.longest or data.longest_words let into training
+// The pairs of a split of the run's data ("train", "valid", "test"), or of a TSV file.
+struct Split {
+  std::filesystem::path file;  // the first, where there are two
+  std::vector<data::TextPair> pairs;
+};
+// InvalidArgument where the recipe names no such data; InvalidData for a file that isn't pairs of texts or holds none; SystemError where it can't be read.
+ATTEND_API Split read_split(const Run& run, const std::string& split);
+
+// A target's tokens, as the model would write them.
+ATTEND_API std::vector<std::string> target_tokens(const Run& run, std::string_view target);
+
+// How a target looks to the model when it is read along its own tokens (teacher forcing).
+struct Likelihood {
+  double negative_log = 0;         // −ln p of the target, its end included
+  std::int64_t tokens = 0;         // the end included
+  std::int64_t source_tokens = 0;
+  Tensor alignment;                // float [target, source and its end] where it was wanted and the model aligns
 };
 
-// Scores a run on a split of its data ("train", "valid", "test") or on a TSV file: each distinct source is answered once and compared with all its targets.
-// `progress` (may be empty) gets the items done and their number; `stop` (may be empty) ends it with SystemError.
-ATTEND_API Evaluation evaluate(Run& run, const std::string& split, std::int64_t beam, const std::function<void(std::int64_t, std::int64_t)>& progress = {},
-                               const std::function<bool()>& stop = {});
+// Each pair's, in their order. Alignments cost a step of the decoder for each token.
+ATTEND_API std::vector<Likelihood> likelihoods(Run& run, const std::vector<data::TextPair>& pairs, bool alignments = false);
 
 }  // namespace attend::tasks
