@@ -31,6 +31,7 @@
 #include "attend/data/split.h"
 #include "attend/data/unicode.h"
 #include "attend/data/vocabulary.h"
+#include "attend/decode/back_trace.h"
 #include "attend/decode/search.h"
 #include "attend/io/crc32c.h"
 #include "attend/io/file.h"
