@@ -44,6 +44,7 @@
 #include "attend/layers/recurrent.h"
 #include "attend/models/luong.h"
 #include "attend/models/sequence_to_sequence.h"
+#include "attend/tasks/check.h"
 #include "attend/tasks/metrics/error_rate.h"
 #include "attend/tasks/recipe.h"
 #include "attend/tasks/result_log.h"

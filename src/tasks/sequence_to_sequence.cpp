@@ -97,33 +97,54 @@ data::Pairs read_files(const DataOptions& options, const std::vector<std::filesy
 
 // --- search over a model ---------------------------------------------------------------------------------------------------------------
 
+// How many tokens each target may have.
+std::vector<std::int64_t> longest_targets(const Tensor& source_lengths, const DecodeOptions& options) {
+  std::vector<std::int64_t> longest;
+  const auto lengths = source_lengths.accessor<std::int64_t, 1>();
+  for (std::int64_t i = 0; i < lengths.size(0); ++i)
+    longest.push_back(static_cast<std::int64_t>(options.length_factor * static_cast<double>(lengths[i])) + options.length_extra);
+  return longest;
+}
+
 std::vector<std::vector<decode::Hypothesis>> search_batch(models::SequenceToSequence& model, const models::TokenBatch& source,
                                                           const DecodeOptions& options, std::int64_t beam, std::int64_t n_best,
                                                           bool alignments) {
   torch::NoGradGuard no_gradient;
+  decode::SearchOptions how;
+  how.beam = beam;
+  how.n_best = n_best;
+  how.length_penalty = beam == 1 ? 0.0 : options.length_penalty;
+  how.coverage_penalty = beam == 1 ? 0.0 : options.coverage_penalty;
+  if (options.replace_unknown) std::erase(how.forbidden, unknown_token);
+  const char* needed_by = options.replace_unknown ? "replace_unknown" : how.coverage_penalty > 0 ? "coverage_penalty" : nullptr;
+  if (needed_by != nullptr && model.alignment_module().empty())
+    throw InvalidArgument(format("decode.{}: expected a model whose weights align target and source; this one has none: leave the setting out", needed_by));
   models::DecoderState state = model.encode(source);
-  std::vector<std::int64_t> longest;
-  for (std::int64_t i = 0; i < source.lengths.size(0); ++i) {
-    const double allowed = options.length_factor * static_cast<double>(source.lengths[i].item<std::int64_t>());
-    longest.push_back(static_cast<std::int64_t>(allowed) + options.length_extra);
-  }
   std::optional<Recording> recording;
-  const bool recorded = alignments && !model.alignment_module().empty();
+  const bool recorded = (alignments || needed_by != nullptr) && !model.alignment_module().empty();
   if (recorded) recording.emplace(model, RecordingOptions{{model.alignment_module()}, {}});
   decode::Stepper stepper;
   stepper.step = [&](const Tensor& previous) { return model.step(previous, state); };
   stepper.reorder = [&](const Tensor& rows) { state = models::SequenceToSequence::reorder(state, rows); };
   if (recorded) stepper.alignment = [&] { return recording->take().back().tensor.mean(1).squeeze(1); };  // [N, Ls]
-  decode::SearchOptions how;
-  how.beam = beam;
-  how.n_best = n_best;
-  how.length_penalty = beam == 1 ? 0.0 : options.length_penalty;
-  return decode::search(stepper, longest, how);
+  const Tensor own = source.lengths - 1;  // the end and what pads it needn't be covered
+  stepper.covered.assign(own.data_ptr<std::int64_t>(), own.data_ptr<std::int64_t>() + own.numel());
+  return decode::search(stepper, longest_targets(source.lengths, options), how);
 }
 
 std::vector<std::string> tokens_of(const data::Vocabulary& vocabulary, const std::vector<std::int64_t>& ids) {
   std::vector<std::string> tokens;
   for (const std::int64_t id : ids) tokens.push_back(vocabulary.token(id));
+  return tokens;
+}
+
+// The tokens of an answer. An unknown one, which search gives only where it is to be replaced, becomes the source token that it looked at most.
+std::vector<std::string> answer_tokens(const data::Vocabulary& vocabulary, const decode::Hypothesis& hypothesis, const std::vector<std::string>& source) {
+  std::vector<std::string> tokens = tokens_of(vocabulary, hypothesis.tokens);
+  if (!hypothesis.alignment.defined() || source.empty()) return tokens;
+  const Tensor places = hypothesis.alignment.slice(1, 0, static_cast<std::int64_t>(source.size())).argmax(1);  // [tokens]
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    if (hypothesis.tokens[i] == unknown_token) tokens[i] = source[static_cast<std::size_t>(places[static_cast<std::int64_t>(i)].item<std::int64_t>())];
   return tokens;
 }
 
@@ -231,8 +252,12 @@ class TextTraining {
         loss_sum += term.weight * term.value.item<double>() * count;
       tokens += count;
     }
+    std::vector<std::vector<std::string>> texts;
     std::vector<std::vector<std::int64_t>> sources;
-    for (const data::References& item : valid_items_) sources.push_back(source_->ids(cut_source(recipe_.data, item.source)));
+    for (const data::References& item : valid_items_) {
+      texts.push_back(cut_source(recipe_.data, item.source));
+      sources.push_back(source_->ids(texts.back()));
+    }
     ErrorRate errors;
     for (const auto& rows : data::length_batches(sources, decode_batch)) {
       if (stop()) return {};
@@ -243,7 +268,7 @@ class TextTraining {
         std::vector<Tokens> references;
         for (const std::string& target : valid_items_[static_cast<std::size_t>(rows[i])].targets)
           references.push_back(cut_target(recipe_.data, target));
-        errors.add(tokens_of(*target_, found[i].front().tokens), references);
+        errors.add(answer_tokens(*target_, found[i].front(), texts[static_cast<std::size_t>(rows[i])]), references);
       }
     }
     return {{"loss", loss_sum / tokens}, {"PER", errors.token_errors()}, {"WER", errors.sequence_errors()}};
@@ -341,11 +366,11 @@ std::vector<Prediction> predict(Run& run, const std::vector<std::string>& lines,
       Prediction& prediction = predictions[places[static_cast<std::size_t>(rows[i])]];
       for (const decode::Hypothesis& hypothesis : found[i]) {
         Prediction::Output output;
-        output.tokens = tokens_of(run.target, hypothesis.tokens);
+        output.tokens = answer_tokens(run.target, hypothesis, prediction.source);
         output.text = data::join(output.tokens, run.recipe.data.target);
         output.score = hypothesis.score;
         // the source's end and the padding behind it are columns too; what is shown are the text's own tokens
-        if (hypothesis.alignment.defined())
+        if (options.alignments && hypothesis.alignment.defined())
           output.alignment = hypothesis.alignment.slice(1, 0, static_cast<std::int64_t>(prediction.source.size()) + 1).contiguous();
         prediction.outputs.push_back(std::move(output));
       }
@@ -372,6 +397,38 @@ view::Example record_of(const Run& run, const Prediction& prediction, const std:
   item.weights.assign(weights, weights + best.alignment.numel());
   example.items.push_back(std::move(item));
   return example;
+}
+
+PairBatch read_pairs(const Run& run, const std::string& split, std::int64_t most) {
+  const bool named = split == "train" || split == "valid" || split == "test";
+  const std::vector<std::filesystem::path> files = named ? files_of(run.recipe.data, split) : std::vector<std::filesystem::path>{split};
+  std::vector<data::TextPair> pairs;
+  if (split == "valid" && files.empty())
+    pairs = data::take_validation(read_files(run.recipe.data, files_of(run.recipe.data, "train")).pairs).second;
+  else if (files.empty())
+    throw InvalidArgument(format("{}: the recipe names no {} data; give a TSV file with --split FILE", run.files.recipe().string(), split));
+  else
+    pairs = read_files(run.recipe.data, files).pairs;
+  if (pairs.empty()) throw InvalidData(format("{}: holds no pair to check with", files.empty() ? split : files[0].string()));
+  std::vector<data::TokenPair> tokens;
+  std::vector<std::int64_t> rows;
+  for (std::size_t i = 0; i < pairs.size() && static_cast<std::int64_t>(i) < most; ++i) {
+    tokens.push_back({run.source.ids(cut_source(run.recipe.data, pairs[i].source)), run.target.ids(cut_target(run.recipe.data, pairs[i].target))});
+    rows.push_back(static_cast<std::int64_t>(i));
+  }
+  return {source_batch(tokens, rows), target_batch(tokens, rows)};
+}
+
+PairBatch answer_lines(Run& run, const std::vector<std::string>& lines) {
+  std::vector<data::TokenPair> tokens;
+  std::vector<std::int64_t> rows;
+  for (const Prediction& prediction : predict(run, lines)) {
+    if (prediction.outputs.empty()) continue;
+    rows.push_back(static_cast<std::int64_t>(tokens.size()));
+    tokens.push_back({run.source.ids(prediction.source), run.target.ids(prediction.outputs.front().tokens)});
+  }
+  if (tokens.empty()) throw InvalidData("expected a line that is not empty, to check with");
+  return {source_batch(tokens, rows), target_batch(tokens, rows)};
 }
 
 Evaluation evaluate(Run& run, const std::string& split, std::int64_t beam, const std::function<void(std::int64_t, std::int64_t)>& progress,
