@@ -22,7 +22,10 @@ void take_largest(Finding& finding, const Tensor& differences) {
   if (differences.numel() == 0) return;
   finding.compared += differences.numel();
   const auto largest = differences.max().item<double>();
-  if (!(largest <= finding.largest)) finding.largest = std::isnan(finding.largest) ? finding.largest : largest;
+  if (std::isnan(largest))
+    finding.largest = std::numeric_limits<double>::quiet_NaN();  // without the sign that one may carry
+  else if (largest > finding.largest)
+    finding.largest = largest;
 }
 
 // A model on one batch.

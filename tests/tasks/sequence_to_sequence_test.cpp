@@ -311,7 +311,9 @@ TEST_F(TrainedLetters, ACoveragePenaltyCountsTheTextsOwnTokens) {
       const Prediction plain = predict(*run, {data::join(prediction.source, data::Unit::characters)}, options(4, 4))[0];
       run->recipe.decode.coverage_penalty = 0.3;
       for (const Prediction::Output& other : plain.outputs)
-        if (other.text == output.text) EXPECT_NEAR(output.score, other.score + 0.3 * coverage, 1e-5) << output.text;
+        if (other.text == output.text) {
+          EXPECT_NEAR(output.score, other.score + 0.3 * coverage, 1e-5) << output.text;
+        }
     }
   run->recipe.decode.coverage_penalty = 0.0;
 }
