@@ -402,8 +402,9 @@ view::Example record_of(const Run& run, const Prediction& prediction, const std:
 PairBatch read_pairs(const Run& run, const std::string& split, std::int64_t most) {
   const bool named = split == "train" || split == "valid" || split == "test";
   const std::vector<std::filesystem::path> files = named ? files_of(run.recipe.data, split) : std::vector<std::filesystem::path>{split};
+  const bool set_aside = split == "valid" && run.recipe.data.valid.empty() && (files.empty() || !std::filesystem::exists(files[0]));
   std::vector<data::TextPair> pairs;
-  if (split == "valid" && files.empty())
+  if (set_aside)
     pairs = data::take_validation(read_files(run.recipe.data, files_of(run.recipe.data, "train")).pairs).second;
   else if (files.empty())
     throw InvalidArgument(format("{}: the recipe names no {} data; give a TSV file with --split FILE", run.files.recipe().string(), split));

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <cmath>
@@ -261,6 +262,12 @@ TEST(CheckRun, WithoutValidationDataWhatTrainingSetAsideIsChecked) {
   train_run(read_recipe(recipe, {"train.steps=1", "data.valid=[]"}), folder.path() / "run", false);
   const PairBatch pairs = read_pairs(open_run(folder.path() / "run"), "valid", 1000);
   EXPECT_NEAR(static_cast<double>(pairs.source.tokens.size(0)), 10, 9);
+  // a corpus that has no validation part
+  folder.write("corpus/train.tsv", fixtures::tsv(fixtures::words(500)));
+  setenv("ATTEND_DATA", folder.path().c_str(), 1);
+  train_run(read_recipe(recipe, {"train.steps=1", "data.valid=[]", "data.train=[]", "data.corpus=corpus"}), folder.path() / "of-corpus", false);
+  EXPECT_TRUE(read_pairs(open_run(folder.path() / "of-corpus"), "valid", 1000).source.tokens.equal(pairs.source.tokens));
+  unsetenv("ATTEND_DATA");
 }
 
 }  // namespace
