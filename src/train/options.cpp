@@ -5,8 +5,8 @@
 namespace attend::train {
 namespace {
 
-// A rate is divided by 1 − beta1, 1e-16 at the least, and must fit into a float32 then; so must epsilon, which must not be 0 there.
-constexpr double largest_rate = 1e10, least_epsilon = 1e-37;
+// Numbers that a float32 holds, the least without loss.
+constexpr double largest_number = 3e38, least_number = 1e-37;
 
 void at_least(const char* name, std::int64_t value, std::int64_t least) {
   if (value < least) throw InvalidArgument(format("train.{}: expected at least {}, got {}", name, least, value));
@@ -31,8 +31,11 @@ void check(const TrainOptions& options) {
   at_least("patience", options.patience, 0);
   at_least("checkpoint_every", options.checkpoint_every, 1);
   at_least("log_every", options.log_every, 1);
+  within("beta1", options.beta1, 0, 1);
   if (!(options.learning_rate > 0 && std::isfinite(options.learning_rate)))
     throw InvalidArgument(format("train.learning_rate: expected a positive number, got {}", options.learning_rate));
+  // Adam's first step is learning_rate / (1 − beta1) times what it is made from
+  const double largest_rate = options.optimizer == OptimizerName::adam ? largest_number * (1 - options.beta1) : largest_number;
   if (options.learning_rate > largest_rate)
     throw InvalidArgument(format("train.learning_rate: expected at most {:g}, beyond which an update leaves the range of its numbers, got {:g}; Adam learns with "
                                  "0.0001 to 0.01, SGD with 0.01 to 1",
@@ -41,11 +44,10 @@ void check(const TrainOptions& options) {
     throw InvalidArgument(format("train.clip: expected 0 or a positive number, got {}", options.clip));
   if (!(options.epsilon > 0 && std::isfinite(options.epsilon)))
     throw InvalidArgument(format("train.epsilon: expected a positive number, got {}", options.epsilon));
-  if (options.epsilon < least_epsilon || options.epsilon > largest_rate)
-    throw InvalidArgument(format("train.epsilon: expected a number from {:g} to {:g}, got {:g}", least_epsilon, largest_rate, options.epsilon));
+  if (options.epsilon < least_number || options.epsilon > largest_number)
+    throw InvalidArgument(format("train.epsilon: expected a number from {:g} to {:g}, got {:g}", least_number, largest_number, options.epsilon));
   within("plateau_factor", options.plateau_factor, 0, 1);
   within("momentum", options.momentum, 0, 1);
-  within("beta1", options.beta1, 0, 1);
   within("beta2", options.beta2, 0, 1);
   within("weight_decay", options.weight_decay, 0, 1);
   within("averaging", options.averaging, 0, 1);

@@ -140,7 +140,7 @@ TEST_F(BadInput, ARecipeThatIsMalformedOrOutOfRange) {
 }
 
 TEST_F(BadInput, ALearningRateBeyondTheRangeOfNumbers) {
-  expect_refused_training(recipe.string() + ": train.learning_rate: ", "expected at most 1e+10, beyond which an update leaves the range of its numbers, got 1e+308",
+  expect_refused_training(recipe.string() + ": train.learning_rate: ", "expected at most 3e+37, beyond which an update leaves the range of its numbers, got 1e+308",
                           {"--set", "train.learning_rate=1e308"});
 }
 

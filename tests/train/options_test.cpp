@@ -49,11 +49,16 @@ TEST(TrainOptions, NumbersOutOfRangeAreRefused) {
     expect_refusal(&TrainOptions::epsilon, bad, "train.epsilon: expected a positive number, got ");
   }
   for (const double bad : {-1.0, nan, infinity}) expect_refusal(&TrainOptions::clip, bad, "train.clip: expected 0 or a positive number, got ");
-  for (const double bad : {1e308, 1.1e10}) {
-    expect_refusal(&TrainOptions::learning_rate, bad, "train.learning_rate: expected at most 1e+10, beyond which an update leaves the range of its numbers, got ");
-    expect_refusal(&TrainOptions::epsilon, bad, "train.epsilon: expected a number from 1e-37 to 1e+10, got ");
+  for (const double bad : {1e308, 4e38}) {
+    expect_refusal(&TrainOptions::learning_rate, bad, "train.learning_rate: expected at most 3e+37, beyond which an update leaves the range of its numbers, got ");
+    expect_refusal(&TrainOptions::epsilon, bad, "train.epsilon: expected a number from 1e-37 to 3e+38, got ");
   }
-  expect_refusal(&TrainOptions::epsilon, 1e-50, "train.epsilon: expected a number from 1e-37 to 1e+10, got 1e-50");
+  expect_refusal(&TrainOptions::learning_rate, 4e37, "train.learning_rate: expected at most 3e+37");
+  TrainOptions descent;
+  descent.optimizer = OptimizerName::sgd;
+  descent.learning_rate = 4e37;
+  EXPECT_NO_THROW(check(descent));
+  expect_refusal(&TrainOptions::epsilon, 1e-50, "train.epsilon: expected a number from 1e-37 to 3e+38, got 1e-50");
   for (const double bad : {-0.1, 1.0, nan}) {
     expect_refusal(&TrainOptions::plateau_factor, bad, "train.plateau_factor: expected a number from 0 to below 1, got ");
     expect_refusal(&TrainOptions::momentum, bad, "train.momentum: ");
