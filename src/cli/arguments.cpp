@@ -52,6 +52,14 @@ void add_train(CLI::App& app, Arguments& arguments) {
   });
 }
 
+void add_decode_options(CLI::App* command, DecodeArguments& given) {
+  command->add_option("--length-penalty", given.length_penalty, "alpha of ((5 + n) / 6)^alpha, which scores of a beam are divided by (default: the recipe's)")
+      ->check(CLI::Range(0.0, 100.0));
+  command->add_option("--coverage-penalty", given.coverage_penalty, "beta of the penalty for source tokens that a beam's answer left out (default: the recipe's)")
+      ->check(CLI::Range(0.0, 100.0));
+  command->add_flag("--replace-unknown", given.replace_unknown, "Put the source token that was looked at most in place of an unknown one");
+}
+
 void add_eval(CLI::App& app, Arguments& arguments) {
   auto given = std::make_shared<EvalArguments>();
   CLI::App* command = add_command(app, "eval", "Score a trained model on held-out data", "attend eval runs/B3-cmudict-quickstart --split test");
@@ -64,6 +72,7 @@ void add_eval(CLI::App& app, Arguments& arguments) {
       ->check(CLI::Range(1, 1000000))
       ->needs(by_length);
   command->add_option("--alignments", given->gold, "Gold alignments, a line for each pair (0-0 1p2): also the error rate of the attention, AER");
+  add_decode_options(command, given->decode);
   command->add_flag("--json", given->json, "One JSON object instead of text");
   command->add_flag("--log", given->log, "Append the result to results/RECIPE.jsonl");
   command->callback([&arguments, given] { arguments.command = *given; });
@@ -75,6 +84,7 @@ void add_predict(CLI::App& app, Arguments& arguments) {
   command->add_option("RUN", given->run, "A run's folder")->required();
   command->add_option("FILE", given->file, "A file of lines, or - for standard input")->capture_default_str();
   command->add_option("--beam", given->beam, "Hypotheses kept in search; 1 is greedy (default: the recipe's)")->check(CLI::Range(1, 1000));
+  add_decode_options(command, given->decode);
   command->add_option("--n-best", given->n_best, "Print the best N answers as LINE ||| TEXT ||| SCORE")->check(CLI::Range(1, 1000));
   command->add_flag("--json", given->json, "One JSON object a line");
   command->add_flag("--alignments", given->alignments, "Append ||| and source-target pairs, as 0-0 1-2");
@@ -82,6 +92,21 @@ void add_predict(CLI::App& app, Arguments& arguments) {
   command->callback([&arguments, given] {
     if (given->beam > 0 && given->n_best > given->beam)
       throw CLI::ValidationError("--n-best", "needs a --beam of at least as many hypotheses");
+    arguments.command = *given;
+  });
+}
+
+void add_check(CLI::App& app, Arguments& arguments) {
+  auto given = std::make_shared<CheckArguments>();
+  CLI::App* command = add_command(app, "check", "Check what must hold of a trained model: causality, padding, batches, steps, gradients, weights",
+                                  "attend check runs/B3-cmudict-quickstart");
+  command->add_option("RUN", given->run, "A run's folder")->required();
+  command->add_option("FILE", given->file, "A file of lines to check with, or - for standard input (default: held-out pairs)");
+  command->add_option("--split", given->split, "train, valid, test, or a TSV file (default: valid)");
+  command->add_option("--items", given->items, "Pairs of it, the first ones")->check(CLI::Range(1, 1000))->capture_default_str();
+  command->add_flag("--json", given->json, "One JSON object instead of text");
+  command->callback([&arguments, given] {
+    if (!given->file.empty() && !given->split.empty()) throw CLI::ValidationError("--split", "can't be given with a FILE of lines");
     arguments.command = *given;
   });
 }
@@ -133,6 +158,7 @@ bool parse(int count, char** values, Arguments& arguments, int& status) {
   add_train(app, arguments);
   add_eval(app, arguments);
   add_predict(app, arguments);
+  add_check(app, arguments);
   add_show(app, arguments);
   add_view(app, arguments);
   add_systems(app, arguments);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -22,17 +23,31 @@ struct TrainArguments {
   bool resume = false, list_settings = false;
 };
 
+// Of search; what is empty is as the recipe says.
+struct DecodeArguments {
+  std::optional<double> length_penalty, coverage_penalty;
+  bool replace_unknown = false;
+};
+
 struct EvalArguments {
   std::string run, split, gold;
   std::int64_t beam = 0;  // 0: as the recipe says
   std::int64_t length_step = 10;
+  DecodeArguments decode;
   bool json = false, log = false, by_length = false;
 };
 
 struct PredictArguments {
   std::string run, file = "-", record;
   std::int64_t beam = 0, n_best = 0;
+  DecodeArguments decode;
   bool json = false, alignments = false;
+};
+
+struct CheckArguments {
+  std::string run, file, split;
+  std::int64_t items = 16;
+  bool json = false;
 };
 
 struct ShowArguments {
@@ -53,7 +68,8 @@ struct SystemsArguments {
 
 struct Arguments {
   std::int64_t threads = 0;  // 0: all cores that the process may use
-  std::variant<QuickstartArguments, DataArguments, TrainArguments, EvalArguments, PredictArguments, ShowArguments, ViewArguments, SystemsArguments>
+  std::variant<QuickstartArguments, DataArguments, TrainArguments, EvalArguments, PredictArguments, ShowArguments, ViewArguments, SystemsArguments,
+               CheckArguments>
       command;
 };
 

@@ -23,9 +23,13 @@ void run(const DataArguments& arguments);
 void run(const TrainArguments& arguments);
 void run(const EvalArguments& arguments);
 void run(const PredictArguments& arguments);
+void run(const CheckArguments& arguments);
 void run(const ShowArguments& arguments);
 void run(const ViewArguments& arguments);
 void run(const SystemsArguments& arguments);
+
+// Search as the line says, in place of what the recipe says.
+void apply(const DecodeArguments& arguments, tasks::DecodeOptions& options);
 
 // Trains with a progress line on a terminal. → false where it was interrupted (everything is saved then).
 bool train_with_progress(const tasks::Recipe& recipe, const std::filesystem::path& folder, bool resume);

@@ -73,8 +73,15 @@ std::string figure_text(const tasks::Recipe& recipe, const tasks::Evaluation& ev
   return text;
 }
 
+void apply(const DecodeArguments& arguments, tasks::DecodeOptions& options) {
+  if (arguments.length_penalty) options.length_penalty = *arguments.length_penalty;
+  if (arguments.coverage_penalty) options.coverage_penalty = *arguments.coverage_penalty;
+  if (arguments.replace_unknown) options.replace_unknown = true;
+}
+
 void run(const EvalArguments& arguments) {
   tasks::Run run = tasks::open_run(arguments.run);
+  apply(arguments.decode, run.recipe.decode);
   const std::string split = arguments.split.empty() ? run.recipe.figure.split : arguments.split;
   const tasks::EvaluateOptions options = options_of(arguments, run);
   const tasks::Evaluation evaluation = evaluate_with_progress(run, split, options);

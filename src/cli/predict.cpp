@@ -50,6 +50,7 @@ io::Value value_of(const tasks::Prediction& prediction, std::int64_t line, const
 class Predicting {
  public:
   explicit Predicting(const PredictArguments& arguments) : arguments_(arguments), run_(tasks::open_run(arguments.run)) {
+    apply(arguments.decode, run_.recipe.decode);
     options_.beam = arguments.beam > 0 ? arguments.beam : std::max(run_.recipe.decode.beam, std::max<std::int64_t>(arguments.n_best, 1));
     options_.n_best = std::max<std::int64_t>(arguments.n_best, 1);
     options_.alignments = arguments.alignments || arguments.json || !arguments.record.empty();

@@ -3,110 +3,112 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
 
 #include "attend/base/error.h"
+#include "attend/decode/back_trace.h"
 
 namespace attend::decode {
 namespace {
 
+constexpr auto search_name = "attend::decode::search";
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+constexpr double least_coverage = 1e-10;
 
 double length_penalty(std::size_t length, double alpha) {
   return alpha == 0 ? 1.0 : std::pow((5.0 + static_cast<double>(length)) / 6.0, alpha);
 }
 
-// The tokens of a hypothesis, last first; hypotheses with a common beginning share it.
-struct Node {
-  std::int64_t token;
-  Tensor alignment;
-  std::shared_ptr<const Node> before;
-};
-
 struct Open {
-  std::shared_ptr<const Node> last;
+  std::int64_t last = BackTrace::root;
   std::size_t length = 0;
   double log_probability = 0;
 };
 
-Hypothesis hypothesis_of(const Open& open, bool ended, double alpha) {
-  Hypothesis result;
-  std::vector<Tensor> rows;
-  for (const Node* node = open.last.get(); node != nullptr; node = node->before.get()) {
-    result.tokens.push_back(node->token);
-    if (node->alignment.defined()) rows.push_back(node->alignment);
-  }
-  std::reverse(result.tokens.begin(), result.tokens.end());
-  std::reverse(rows.begin(), rows.end());
-  if (!rows.empty()) result.alignment = at::stack(rows);
-  result.log_probability = open.log_probability;
-  // the end counts as a token: it was paid for
-  result.score = open.log_probability / length_penalty(open.length + (ended ? 1 : 0), alpha);
-  result.ended = ended;
-  return result;
-}
+struct Finished {
+  Open hypothesis;
+  double score = 0;
+  bool ended = false;
+};
 
 // One source and its hypotheses.
 struct Source {
-  std::int64_t longest = 0;
-  std::vector<Open> open;
-  std::vector<Hypothesis> finished;  // best first
+  std::int64_t number = 0, longest = 0;
+  std::vector<Open> open;          // most probable first
+  std::vector<Finished> finished;  // best first
+};
+
+struct Candidate {
+  double log_probability;
+  std::size_t parent;
+  std::int64_t token;
+};
+
+// The most probable continuations of some hypotheses.
+class Choice {
+ public:
+  Choice(std::size_t wanted, const std::vector<bool>& forbidden) : wanted_(wanted), forbidden_(forbidden) {}
+
+  // `row`: the log-probability of each token after hypothesis `parent`. Equals keep the order of parent and token; NaN is never taken.
+  template <class T>
+  void add(std::size_t parent, double log_probability, const T* row) {
+    for (std::size_t token = 0; token < forbidden_.size(); ++token) {
+      const double sum = log_probability + static_cast<double>(row[token]);
+      if (sum > exceeded_ && !forbidden_[token]) insert({sum, parent, static_cast<std::int64_t>(token)});
+    }
+  }
+  const std::vector<Candidate>& best() const { return best_; }
+
+ private:
+  void insert(const Candidate& candidate) {
+    const auto place = std::upper_bound(best_.begin(), best_.end(), candidate,
+                                        [](const Candidate& a, const Candidate& b) { return a.log_probability > b.log_probability; });
+    best_.insert(place, candidate);
+    if (best_.size() > wanted_) best_.pop_back();
+    if (best_.size() == wanted_) exceeded_ = best_.back().log_probability;
+  }
+
+  std::size_t wanted_;
+  const std::vector<bool>& forbidden_;
+  double exceeded_ = minus_infinity;
+  std::vector<Candidate> best_;
 };
 
 class Search {
  public:
   Search(const Stepper& stepper, const std::vector<std::int64_t>& longest, const SearchOptions& options)
       : stepper_(stepper), options_(options), sources_(longest.size()) {
-    for (std::size_t i = 0; i < longest.size(); ++i) {
-      sources_[i].longest = longest[i];
-      sources_[i].open.push_back({});
-    }
+    for (std::size_t i = 0; i < longest.size(); ++i) sources_[i] = {static_cast<std::int64_t>(i), longest[i], {Open()}, {}};
   }
 
   std::vector<std::vector<Hypothesis>> run() {
-    std::vector<std::size_t> active;
-    for (std::size_t i = 0; i < sources_.size(); ++i) active.push_back(i);
+    std::vector<Source*> active;
+    for (Source& source : sources_) active.push_back(&source);
     while (!active.empty()) active = advance(active);
-    std::vector<std::vector<Hypothesis>> results;
-    for (Source& source : sources_) {
-      if (static_cast<std::int64_t>(source.finished.size()) > options_.n_best) source.finished.resize(static_cast<std::size_t>(options_.n_best));
-      results.push_back(std::move(source.finished));
-    }
+    std::vector<std::vector<Hypothesis>> results(sources_.size());
+    for (std::size_t i = 0; i < sources_.size(); ++i)
+      for (const Finished& finished : sources_[i].finished)
+        if (static_cast<std::int64_t>(results[i].size()) < options_.n_best) results[i].push_back(hypothesis_of(finished));
     return results;
   }
 
  private:
-  struct Candidate {
-    std::size_t row;  // of the step
-    std::size_t parent;
-    std::int64_t token;
-    double log_probability;
-  };
-
   // One step of all open hypotheses; → the sources that go on.
-  std::vector<std::size_t> advance(const std::vector<std::size_t>& active) {
-    std::vector<std::int64_t> previous;
-    for (const std::size_t i : active)
-      for (const Open& open : sources_[i].open) previous.push_back(open.last ? open.last->token : options_.begin);
-    const Tensor log_probabilities = stepper_.step(at::tensor(previous, at::kLong));              // [N, V]
-    const Tensor weights = stepper_.alignment ? stepper_.alignment().to(at::kCPU, at::kFloat) : Tensor();
-    auto [values, tokens] = best_tokens(log_probabilities);                                       // [N, 2 · beam] each
-    const auto value = values.accessor<double, 2>();
-    const auto token = tokens.accessor<std::int64_t, 2>();
+  std::vector<Source*> advance(const std::vector<Source*>& active) {
+    std::vector<std::int64_t> previous, first_rows;
+    for (const Source* source : active) {
+      first_rows.push_back(static_cast<std::int64_t>(previous.size()));
+      for (const Open& open : source->open) previous.push_back(open.last == BackTrace::root ? options_.begin : trace_[open.last].token);
+    }
+    Tensor log_probabilities = stepper_.step(at::tensor(previous, at::kLong)).to(at::kCPU);       // [N, V]
+    if (log_probabilities.scalar_type() != at::kDouble) log_probabilities = log_probabilities.to(at::kFloat);
+    if (stepper_.alignment) weights_.push_back(stepper_.alignment().to(at::kCPU, at::kFloat).contiguous());  // [N, Ls]
+    const std::vector<std::vector<Candidate>> best = best_of_each(active, first_rows, log_probabilities.contiguous());
 
-    std::vector<std::size_t> still_active;
+    std::vector<Source*> still_active;
     std::vector<std::int64_t> kept_rows;
-    std::size_t row = 0;
-    for (const std::size_t i : active) {
-      Source& source = sources_[i];
-      std::vector<Candidate> candidates;
-      for (std::size_t parent = 0; parent < source.open.size(); ++parent, ++row)
-        for (std::int64_t k = 0; k < values.size(1); ++k)
-          if (value[static_cast<std::int64_t>(row)][k] > minus_infinity)
-            candidates.push_back({row, parent, token[static_cast<std::int64_t>(row)][k],
-                                  source.open[parent].log_probability + value[static_cast<std::int64_t>(row)][k]});
-      extend(source, candidates, weights, kept_rows);
-      if (!source.open.empty()) still_active.push_back(i);
+    for (std::size_t i = 0; i < active.size(); ++i) {
+      extend(*active[i], best[i], first_rows[i], kept_rows);
+      if (!active[i]->open.empty()) still_active.push_back(active[i]);
     }
     const bool unchanged = kept_rows.size() == previous.size() && std::is_sorted(kept_rows.begin(), kept_rows.end()) &&
                            std::adjacent_find(kept_rows.begin(), kept_rows.end()) == kept_rows.end();
@@ -114,25 +116,38 @@ class Search {
     return still_active;
   }
 
-  // The best tokens of each row: enough for `beam` that go on beside `beam` that end. Ties go to the lowest token.
-  std::pair<Tensor, Tensor> best_tokens(const Tensor& log_probabilities) const {
-    Tensor scores = log_probabilities.to(at::kCPU, at::kDouble);
-    scores = at::where(scores.isnan(), at::scalar_tensor(minus_infinity, scores.options()), scores).contiguous();
-    for (const std::int64_t token : options_.forbidden)
-      if (token < scores.size(1)) scores.select(1, token).fill_(minus_infinity);
-    if (options_.beam == 1) {
-      auto [value, place] = scores.max(1, /*keepdim=*/true);  // the first of equals
-      return {value, place};
+  // Enough continuations of each source for `beam` that go on beside `beam` that end.
+  std::vector<std::vector<Candidate>> best_of_each(const std::vector<Source*>& active, const std::vector<std::int64_t>& first_rows,
+                                                   const Tensor& log_probabilities) {
+    const std::int64_t width = log_probabilities.size(1);
+    const auto wanted = static_cast<std::size_t>(options_.beam == 1 ? 1 : 2 * options_.beam);
+    if (forbidden_.empty()) {
+      forbidden_.resize(static_cast<std::size_t>(width));
+      for (const std::int64_t token : options_.forbidden)
+        if (token < width) forbidden_[static_cast<std::size_t>(token)] = true;
     }
-    auto [value, place] = scores.sort(/*stable=*/c10::optional<bool>(true), /*dim=*/1, /*descending=*/true);
-    const std::int64_t kept = std::min<std::int64_t>(2 * options_.beam, scores.size(1));
-    return {value.slice(1, 0, kept).contiguous(), place.slice(1, 0, kept).contiguous()};
+    std::vector<std::vector<Candidate>> best(active.size());
+    const auto choose = [&](std::size_t i, const auto* rows) {
+      Choice choice(wanted, forbidden_);
+      const std::vector<Open>& open = active[i]->open;
+      for (std::size_t parent = 0; parent < open.size(); ++parent)
+        choice.add(parent, open[parent].log_probability, rows + (first_rows[i] + static_cast<std::int64_t>(parent)) * width);
+      best[i] = choice.best();
+    };
+    const std::int64_t grain = std::max<std::int64_t>(1, 65536 / (width * options_.beam));
+    at::parallel_for(0, static_cast<std::int64_t>(active.size()), grain, [&](std::int64_t from, std::int64_t to) {
+      for (auto i = static_cast<std::size_t>(from); i < static_cast<std::size_t>(to); ++i) {
+        if (log_probabilities.scalar_type() == at::kDouble)
+          choose(i, log_probabilities.data_ptr<double>());
+        else
+          choose(i, log_probabilities.data_ptr<float>());
+      }
+    });
+    return best;
   }
 
   // Replaces the open hypotheses of a source by the best of their continuations; those that end are finished.
-  void extend(Source& source, std::vector<Candidate>& candidates, const Tensor& weights, std::vector<std::int64_t>& kept_rows) {
-    std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.log_probability > b.log_probability; });
+  void extend(Source& source, const std::vector<Candidate>& candidates, std::int64_t first_row, std::vector<std::int64_t>& kept_rows) {
     const std::vector<Open> before = std::exchange(source.open, {});
     const auto width = static_cast<std::size_t>(options_.beam);
     std::vector<std::int64_t> rows;
@@ -144,15 +159,14 @@ class Search {
         if (rank < width) finish(source, {parent.last, parent.length, candidate.log_probability}, true);
         continue;
       }
-      const Tensor row = weights.defined() ? weights.select(0, static_cast<std::int64_t>(candidate.row)).clone() : Tensor();
-      const Open longer{std::make_shared<Node>(Node{candidate.token, row, parent.last}), parent.length + 1, candidate.log_probability};
+      const std::int64_t row = first_row + static_cast<std::int64_t>(candidate.parent);
+      const Open longer{trace_.add({candidate.token, parent.last, row}), parent.length + 1, candidate.log_probability};
       if (static_cast<std::int64_t>(longer.length) >= source.longest) {
         finish(source, longer, false);
         continue;
       }
       source.open.push_back(longer);
-      rows.push_back(static_cast<std::int64_t>(candidate.row));
-      if (options_.beam == 1) break;
+      rows.push_back(row);
     }
     if (candidates.empty() && source.finished.empty() && !before.empty()) finish(source, before.front(), false);
     if (is_decided(source))
@@ -162,12 +176,29 @@ class Search {
   }
 
   void finish(Source& source, const Open& open, bool ended) {
-    Hypothesis hypothesis = hypothesis_of(open, ended, options_.length_penalty);
+    // the end counts as a token: it was paid for
+    const double score = open.log_probability / length_penalty(open.length + (ended ? 1 : 0), options_.length_penalty) +
+                         coverage_penalty(source, open);
     // what ended by itself comes before what was cut
-    const auto place = std::find_if(source.finished.begin(), source.finished.end(), [&](const Hypothesis& other) {
-      return other.ended == hypothesis.ended ? hypothesis.score > other.score : hypothesis.ended;
+    const auto place = std::find_if(source.finished.begin(), source.finished.end(), [&](const Finished& other) {
+      return other.ended == ended ? score > other.score : ended;
     });
-    source.finished.insert(place, std::move(hypothesis));
+    source.finished.insert(place, {open, score, ended});
+  }
+
+  double coverage_penalty(const Source& source, const Open& open) const {
+    if (options_.coverage_penalty == 0) return 0;
+    const std::int64_t columns = weights_.front().size(1);
+    const std::int64_t covered = stepper_.covered.empty() ? columns : std::min(columns, stepper_.covered[static_cast<std::size_t>(source.number)]);
+    std::vector<double> sums(static_cast<std::size_t>(covered), 0.0);
+    const std::vector<BackTrace::Node> path = trace_.path(open.last);
+    for (std::size_t step = 0; step < path.size(); ++step) {
+      const float* row = weights_[step].data_ptr<float>() + path[step].row * columns;
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<double>(row[i]);
+    }
+    double sum = 0;
+    for (const double weight : sums) sum += std::log(std::isnan(weight) ? least_coverage : std::clamp(weight, least_coverage, 1.0));
+    return options_.coverage_penalty * sum;
   }
 
   // Whether no open hypothesis can enter the n best any more.
@@ -179,27 +210,56 @@ class Search {
     while (ended < source.finished.size() && source.finished[ended].ended) ++ended;
     if (ended < wanted) return false;
     const double worst = source.finished[wanted - 1].score;
-    // log-probabilities only fall; the longest length divides them by most
-    const double bound = source.open.front().log_probability /
-                         length_penalty(static_cast<std::size_t>(source.longest) + 1, std::max(options_.length_penalty, 0.0));
-    return worst >= bound;
+    // log-probabilities only fall, the longest length divides them by most, and no coverage penalty is above 0
+    return worst >= source.open.front().log_probability / length_penalty(static_cast<std::size_t>(source.longest) + 1, options_.length_penalty);
+  }
+
+  Hypothesis hypothesis_of(const Finished& finished) const {
+    const std::vector<BackTrace::Node> path = trace_.path(finished.hypothesis.last);
+    Hypothesis result;
+    std::vector<Tensor> rows;
+    for (std::size_t step = 0; step < path.size(); ++step) {
+      result.tokens.push_back(path[step].token);
+      if (!weights_.empty()) rows.push_back(weights_[step].select(0, path[step].row));
+    }
+    if (!rows.empty()) result.alignment = at::stack(rows);
+    result.log_probability = finished.hypothesis.log_probability;
+    result.score = finished.score;
+    result.ended = finished.ended;
+    return result;
   }
 
   const Stepper& stepper_;
   const SearchOptions& options_;
   std::vector<Source> sources_;
+  BackTrace trace_;
+  std::vector<Tensor> weights_;  // of each step [N, Ls], where they are wanted
+  std::vector<bool> forbidden_;  // [V]
 };
+
+void check_options(const Stepper& stepper, const std::vector<std::int64_t>& longest, const SearchOptions& options) {
+  if (options.beam < 1) throw InvalidArgument(format("{}: expected beam ≥ 1, got {}", search_name, options.beam));
+  if (options.n_best < 1 || options.n_best > options.beam)
+    throw InvalidArgument(format("{}: expected n_best from 1 to the beam ({}), got {}", search_name, options.beam, options.n_best));
+  const auto not_negative = [](const char* name, double value) {
+    if (!(value >= 0 && std::isfinite(value))) throw InvalidArgument(format("{}: expected {} ≥ 0, got {}", search_name, name, value));
+  };
+  not_negative("length_penalty", options.length_penalty);
+  not_negative("coverage_penalty", options.coverage_penalty);
+  if (options.coverage_penalty > 0 && !stepper.alignment)
+    throw InvalidArgument(format("{}: expected a stepper with alignment for a coverage_penalty of {}, got one without", search_name, options.coverage_penalty));
+  if (!stepper.covered.empty() && stepper.covered.size() != longest.size())
+    throw InvalidArgument(format("{}: expected covered for each of {} sources, got {}", search_name, longest.size(), stepper.covered.size()));
+  for (const std::int64_t number : stepper.covered)
+    if (number < 0) throw InvalidArgument(format("{}: expected covered ≥ 0 for each source, got {}", search_name, number));
+  for (const std::int64_t most : longest)
+    if (most < 1) throw InvalidArgument(format("{}: expected longest ≥ 1 for each source, got {}", search_name, most));
+}
 
 }  // namespace
 
 std::vector<std::vector<Hypothesis>> search(const Stepper& stepper, const std::vector<std::int64_t>& longest, const SearchOptions& options) {
-  if (options.beam < 1) throw InvalidArgument(format("attend::decode::search: expected beam ≥ 1, got {}", options.beam));
-  if (options.n_best < 1 || options.n_best > options.beam)
-    throw InvalidArgument(format("attend::decode::search: expected n_best from 1 to the beam ({}), got {}", options.beam, options.n_best));
-  if (!(options.length_penalty >= 0 && std::isfinite(options.length_penalty)))
-    throw InvalidArgument(format("attend::decode::search: expected length_penalty ≥ 0, got {}", options.length_penalty));
-  for (const std::int64_t most : longest)
-    if (most < 1) throw InvalidArgument(format("attend::decode::search: expected longest ≥ 1 for each source, got {}", most));
+  check_options(stepper, longest, options);
   return Search(stepper, longest, options).run();
 }
 

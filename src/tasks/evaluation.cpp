@@ -123,7 +123,7 @@ Evaluation evaluate(Run& run, const std::string& split, const EvaluateOptions& o
     throw InvalidArgument(format("attend::tasks::evaluate: expected a length_step of at least 0, got {}", options.length_step));
   if (options.gold && run.model->alignment_module().empty())
     throw InvalidArgument(format("{}: its model, {}, has no attention from target to source; AER can't be measured",
-                                 run.files.folder.string(), run.recipe.model.name));
+                                 run.files.folder.string(), name_of(run.recipe.model.name)));
   const Split data = read_split(run, split);
   const std::vector<data::References> items = data::gather_references(data.pairs);
   Evaluation result{split, data.file.string(), static_cast<std::int64_t>(items.size()), {}};

@@ -89,6 +89,7 @@ void check(const Recipe& recipe, const io::Value& table, const std::string& sour
   };
   within("decode.length_factor", recipe.decode.length_factor, 1000);
   within("decode.length_penalty", recipe.decode.length_penalty, 100);
+  within("decode.coverage_penalty", recipe.decode.coverage_penalty, 100);
   check_metrics(recipe, place);
   try {
     train::check(recipe.train);

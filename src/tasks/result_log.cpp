@@ -106,6 +106,11 @@ std::filesystem::path log_result(const Run& run, const Evaluation& evaluation, s
     if (!text.empty()) line.set(key, text);
   };
   line.set("beam", beam);
+  if (beam > 1) {
+    line.set("length_penalty", run.recipe.decode.length_penalty);
+    line.set("coverage_penalty", run.recipe.decode.coverage_penalty);
+  }
+  if (run.recipe.decode.replace_unknown) line.set("replace_unknown", true);
   line.set("date", today());
   set_known("commit", commit_text());
   set_known("recipe_sha256", first_word({"sha256sum", run.files.recipe().string()}));

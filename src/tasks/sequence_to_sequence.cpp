@@ -107,28 +107,39 @@ data::Pairs read_files(const DataOptions& options, const std::vector<std::filesy
 
 // --- search over a model ---------------------------------------------------------------------------------------------------------------
 
+// How many tokens each target may have.
+std::vector<std::int64_t> longest_targets(const Tensor& source_lengths, const DecodeOptions& options) {
+  std::vector<std::int64_t> longest;
+  const auto lengths = source_lengths.accessor<std::int64_t, 1>();
+  for (std::int64_t i = 0; i < lengths.size(0); ++i)
+    longest.push_back(static_cast<std::int64_t>(options.length_factor * static_cast<double>(lengths[i])) + options.length_extra);
+  return longest;
+}
+
 std::vector<std::vector<decode::Hypothesis>> search_batch(models::SequenceToSequence& model, const models::TokenBatch& source,
                                                           const DecodeOptions& options, std::int64_t beam, std::int64_t n_best,
                                                           bool alignments) {
   torch::NoGradGuard no_gradient;
+  decode::SearchOptions how;
+  how.beam = beam;
+  how.n_best = n_best;
+  how.length_penalty = beam == 1 ? 0.0 : options.length_penalty;
+  how.coverage_penalty = beam == 1 ? 0.0 : options.coverage_penalty;
+  if (options.replace_unknown) std::erase(how.forbidden, unknown_token);
+  const char* needed_by = options.replace_unknown ? "replace_unknown" : how.coverage_penalty > 0 ? "coverage_penalty" : nullptr;
+  if (needed_by != nullptr && model.alignment_module().empty())
+    throw InvalidArgument(format("decode.{}: expected a model whose weights align target and source; this one has none: leave the setting out", needed_by));
   models::DecoderState state = model.encode(source);
-  std::vector<std::int64_t> longest;
-  for (std::int64_t i = 0; i < source.lengths.size(0); ++i) {
-    const double allowed = options.length_factor * static_cast<double>(source.lengths[i].item<std::int64_t>());
-    longest.push_back(static_cast<std::int64_t>(allowed) + options.length_extra);
-  }
   std::optional<Recording> recording;
-  const bool recorded = alignments && !model.alignment_module().empty();
+  const bool recorded = (alignments || needed_by != nullptr) && !model.alignment_module().empty();
   if (recorded) recording.emplace(model, RecordingOptions{{model.alignment_module()}, {}});
   decode::Stepper stepper;
   stepper.step = [&](const Tensor& previous) { return model.step(previous, state); };
   stepper.reorder = [&](const Tensor& rows) { state = models::SequenceToSequence::reorder(state, rows); };
   if (recorded) stepper.alignment = [&] { return recording->take().back().tensor.mean(1).squeeze(1); };  // [N, Ls]
-  decode::SearchOptions how;
-  how.beam = beam;
-  how.n_best = n_best;
-  how.length_penalty = beam == 1 ? 0.0 : options.length_penalty;
-  return decode::search(stepper, longest, how);
+  const Tensor own = source.lengths - 1;  // the end and what pads it needn't be covered
+  stepper.covered.assign(own.data_ptr<std::int64_t>(), own.data_ptr<std::int64_t>() + own.numel());
+  return decode::search(stepper, longest_targets(source.lengths, options), how);
 }
 
 // Weights over the source for each token of the target, read along it: [B, Lt, Ls]; undefined where the model aligns nothing.
@@ -147,6 +158,16 @@ Tensor forced_alignment(models::SequenceToSequence& model, const models::TokenBa
 std::vector<std::string> tokens_of(const data::TextVocabulary& vocabulary, const std::vector<std::int64_t>& ids) {
   std::vector<std::string> tokens;
   for (const std::int64_t id : ids) tokens.push_back(vocabulary.token(id));
+  return tokens;
+}
+
+// The tokens of an answer. An unknown one, which search gives only where it is to be replaced, becomes the source token that it looked at most.
+std::vector<std::string> answer_tokens(const data::TextVocabulary& vocabulary, const decode::Hypothesis& hypothesis, const std::vector<std::string>& source) {
+  std::vector<std::string> tokens = tokens_of(vocabulary, hypothesis.tokens);
+  if (!hypothesis.alignment.defined() || source.empty()) return tokens;
+  const Tensor places = hypothesis.alignment.slice(1, 0, static_cast<std::int64_t>(source.size())).argmax(1);  // [tokens]
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    if (hypothesis.tokens[i] == unknown_token) tokens[i] = source[static_cast<std::size_t>(places[static_cast<std::int64_t>(i)].item<std::int64_t>())];
   return tokens;
 }
 
@@ -296,8 +317,12 @@ class TextTraining {
         scores.add_likelihood(negative_log_likelihood(output.output, target.tokens.slice(1, 1)).sum().item<double>(), static_cast<std::int64_t>(count));
       tokens += count;
     }
+    std::vector<std::vector<std::string>> texts;
     std::vector<std::vector<std::int64_t>> sources;
-    for (const data::References& item : valid_items_) sources.push_back(source_->ids(source_->cut(item.source)));
+    for (const data::References& item : valid_items_) {
+      texts.push_back(source_->cut(item.source));
+      sources.push_back(source_->ids(texts.back()));
+    }
     for (const auto& rows : data::length_batches(sources, decode_batch)) {
       if (stop()) return {};
       std::vector<const std::vector<std::int64_t>*> batch;
@@ -305,7 +330,7 @@ class TextTraining {
       const auto found = search_batch(*model_, pad(batch, false), recipe_.decode, 1, 1, false);
       for (std::size_t i = 0; i < rows.size(); ++i) {
         ScoredAnswer answer;
-        answer.tokens = tokens_of(*target_, found[i].front().tokens);
+        answer.tokens = answer_tokens(*target_, found[i].front(), texts[static_cast<std::size_t>(rows[i])]);
         answer.text = target_->join(answer.tokens);
         for (const std::string& target : valid_items_[static_cast<std::size_t>(rows[i])].targets) {
           answer.reference_tokens.push_back(target_->cut(target));
@@ -416,11 +441,11 @@ std::vector<Prediction> predict(Run& run, const std::vector<std::string>& lines,
       Prediction& prediction = predictions[places[static_cast<std::size_t>(rows[i])]];
       for (const decode::Hypothesis& hypothesis : found[i]) {
         Prediction::Output output;
-        output.tokens = tokens_of(run.target, hypothesis.tokens);
+        output.tokens = answer_tokens(run.target, hypothesis, prediction.source);
         output.text = run.target.join(output.tokens);
         output.score = hypothesis.score;
         // the source's end and the padding behind it are columns too; what is shown are the text's own tokens
-        if (hypothesis.alignment.defined())
+        if (options.alignments && hypothesis.alignment.defined())
           output.alignment = hypothesis.alignment.slice(1, 0, static_cast<std::int64_t>(prediction.source.size()) + 1).contiguous();
         prediction.outputs.push_back(std::move(output));
       }
@@ -449,13 +474,42 @@ view::Example record_of(const Run& run, const Prediction& prediction, const std:
   return example;
 }
 
+PairBatch read_pairs(const Run& run, const std::string& split, std::int64_t most) {
+  std::vector<data::TokenPair> tokens;
+  std::vector<std::int64_t> rows;
+  for (const data::TextPair& pair : read_split(run, split).pairs) {
+    if (static_cast<std::int64_t>(tokens.size()) == most) break;
+    rows.push_back(static_cast<std::int64_t>(tokens.size()));
+    tokens.push_back({run.source.ids(run.source.cut(pair.source)), run.target.ids(run.target.cut(pair.target))});
+  }
+  return {source_batch(tokens, rows), target_batch(tokens, rows)};
+}
+
+PairBatch answer_lines(Run& run, const std::vector<std::string>& lines) {
+  std::vector<data::TokenPair> tokens;
+  std::vector<std::int64_t> rows;
+  for (const Prediction& prediction : predict(run, lines)) {
+    if (prediction.outputs.empty()) continue;
+    rows.push_back(static_cast<std::int64_t>(tokens.size()));
+    tokens.push_back({run.source.ids(prediction.source), run.target.ids(prediction.outputs.front().tokens)});
+  }
+  if (tokens.empty()) throw InvalidData("expected a line that is not empty, to check with");
+  return {source_batch(tokens, rows), target_batch(tokens, rows)};
+}
+
 Split read_split(const Run& run, const std::string& split) {
   const bool named = split == "train" || split == "valid" || split == "test";
-  const std::vector<std::filesystem::path> files =
-      named ? files_of(run.recipe.data, split) : std::vector<std::filesystem::path>{split};
-  if (files.empty())
+  std::vector<std::filesystem::path> files = named ? files_of(run.recipe.data, split) : std::vector<std::filesystem::path>{split};
+  Split read;
+  if (split == "valid" && run.recipe.data.valid.empty() && (files.empty() || !std::filesystem::exists(files[0]))) {
+    files = files_of(run.recipe.data, "train");
+    read.pairs = data::take_validation(read_files(run.recipe.data, files).pairs).second;
+  } else if (files.empty()) {
     throw InvalidArgument(format("{}: the recipe names no {} data; give a TSV file with --split FILE", run.files.recipe().string(), split));
-  Split read{files[0], read_files(run.recipe.data, files).pairs};
+  } else {
+    read.pairs = read_files(run.recipe.data, files).pairs;
+  }
+  read.file = files[0];
   if (read.pairs.empty()) throw InvalidData(format("{}: holds no pair to score", files[0].string()));
   return read;
 }

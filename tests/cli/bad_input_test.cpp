@@ -48,7 +48,7 @@ class BadInput : public testing::Test {
   // Each command that opens a run refuses this one, and changes nothing in it.
   static void expect_refused_run(const fs::path& run, const std::string& start, const std::string& why) {
     const auto before = contents_of(run);
-    for (const std::string command : {"predict", "eval"}) expect_failure({command, run.string()}, start, why);
+    for (const std::string command : {"predict", "eval", "check"}) expect_failure({command, run.string()}, start, why);
     EXPECT_EQ(contents_of(run), before);
   }
 
@@ -137,6 +137,11 @@ TEST_F(BadInput, ARecipeThatIsMalformedOrOutOfRange) {
   expect_refused_training(recipe.string() + ":2: ", "");
   folder.write("letters.toml", "format = 1\n[data]\ntrain = \"x\"\n[train]\nsteps = -5\n");
   expect_refused_training(recipe.string() + ":5: ", "train.steps: expected at least 1, got -5");
+}
+
+TEST_F(BadInput, ALearningRateBeyondTheRangeOfNumbers) {
+  expect_refused_training(recipe.string() + ": train.learning_rate: ", "expected at most 3e+37, beyond which an update leaves the range of its numbers, got 1e+308",
+                          {"--set", "train.learning_rate=1e308"});
 }
 
 TEST_F(BadInput, ResumingWithAnotherRecipe) {

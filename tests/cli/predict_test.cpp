@@ -173,6 +173,69 @@ TEST(Predict, WritesOneObjectALine) {
   EXPECT_EQ(io::parse_json(lines[2], "third").at("input").as_text(), "\"\xE2\x82\xAC");
 }
 
+// The numbers of an n-best list, by its texts.
+std::vector<std::pair<std::string, double>> scores_of(const std::string& output) {
+  std::vector<std::pair<std::string, double>> scores;
+  for (const std::string& line : lines_of(output)) {
+    const std::size_t text = line.find(" ||| ") + 5, score = line.find(" ||| ", text);
+    scores.emplace_back(line.substr(text, score - text), std::stod(line.substr(score + 5)));
+  }
+  return scores;
+}
+
+TEST(Predict, TakesItsPenaltiesFromTheLine) {
+  const std::vector<std::string> list = {"--n-best", "4", "--beam", "4"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = list;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Ending ending = predict("badge\n", arguments);
+    EXPECT_EQ(ending.status, 0) << ending.errors;
+    return scores_of(ending.output);
+  };
+  const auto none = with({"--length-penalty", "0"}), length = with({"--length-penalty", "1"}), coverage = with({"--length-penalty", "0", "--coverage-penalty", "0.5"});
+  ASSERT_THAT(none, SizeIs(4));
+  int found = 0;
+  for (const auto& [text, score] : none) {
+    const double tokens = static_cast<double>(std::count(text.begin(), text.end(), ' ')) + 2;  // and the end
+    for (const auto& [other, penalised] : length)
+      if (other == text) {
+        ++found;
+        EXPECT_NEAR(penalised, score * 6 / (5 + tokens), 2e-4) << text;
+      }
+    for (const auto& [other, penalised] : coverage)
+      if (other == text) {
+        ++found;
+        EXPECT_LT(penalised, score) << text;
+      }
+  }
+  EXPECT_GT(found, 2);
+  for (const char* option : {"--length-penalty", "--coverage-penalty"}) EXPECT_EQ(predict("", {option, "-1"}).status, 2) << option;
+  EXPECT_EQ(predict("badge\n", {"--replace-unknown"}).status, 0);
+}
+
+TEST(Predict, ListsAlignmentsAndObjectsAgreeWithBeams) {
+  const std::vector<std::string> list = {"--n-best", "3", "--beam", "4", "--coverage-penalty", "0.2"};
+  const auto with = [&](const char* more) {
+    std::vector<std::string> arguments = list;
+    arguments.push_back(more);
+    return lines_of(predict("badge\nhead\n", arguments).output);
+  };
+  const std::vector<std::string> aligned = with("--alignments"), objects = with("--json");
+  ASSERT_THAT(aligned, SizeIs(6));
+  ASSERT_THAT(objects, SizeIs(2));
+  for (std::size_t line = 0; line < 2; ++line) {
+    const auto outputs = io::parse_json(objects[line], "object").at("outputs").as_list();
+    ASSERT_THAT(outputs, SizeIs(3));
+    for (std::size_t n = 0; n < 3; ++n) {
+      std::string links;
+      for (const io::Value& link : outputs[n].at("alignment").as_list())
+        links += (links.empty() ? "" : " ") + std::to_string(link.as_list()[0].as_integer()) + "-" + std::to_string(link.as_list()[1].as_integer());
+      EXPECT_THAT(aligned[3 * line + n], AllOf(StartsWith(std::to_string(line + 1) + " ||| " + outputs[n].at("text").as_text() + " ||| "),
+                                               testing::EndsWith(" ||| " + links)));
+    }
+  }
+}
+
 TEST(Predict, ABadLineIsNamedAfterThoseBeforeItAreAnswered) {
   const std::string answered = predict("badge\nhead\n").output;
   const auto expect = [&](const std::string& bad, const std::string& what) {

@@ -146,15 +146,27 @@ SearchOptions beam_of(std::int64_t beam, std::int64_t n_best = 1, double length_
 
 double penalty(std::size_t length, double alpha) { return std::pow((5.0 + static_cast<double>(length)) / 6.0, alpha); }
 
+// Σ_i log(min(Σ_j p_ij, 1)) over the first `covered` source tokens, by the definition.
+double coverage(std::size_t source, const Sequence& tokens, std::size_t covered) {
+  double sum = 0;
+  for (std::size_t i = 0; i < covered; ++i) {
+    double weight = 0;
+    for (std::size_t j = 0; j < tokens.size(); ++j)
+      weight += static_cast<double>(looked_at(source, Sequence(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(j)))[i]);
+    sum += std::log(std::max(std::min(weight, 1.0), 1e-10));
+  }
+  return sum;
+}
+
 // Everything that a table can say within `longest` tokens: what ends by itself first, then what is cut, each by its score.
-std::vector<Hypothesis> enumerate(const Table& table, std::size_t longest, double alpha) {
+std::vector<Hypothesis> enumerate(const Table& table, std::size_t longest, double alpha, double beta = 0, std::size_t covered = 0) {
   std::vector<Hypothesis> all;
   const auto extend = [&](auto& self, const Sequence& prefix, double log_probability) -> void {
     const std::vector<double> row = table(0, prefix);
     Hypothesis ended;
     ended.tokens = prefix;
     ended.log_probability = log_probability + row[end];
-    ended.score = ended.log_probability / penalty(prefix.size() + 1, alpha);
+    ended.score = ended.log_probability / penalty(prefix.size() + 1, alpha) + beta * coverage(0, prefix, covered);
     ended.ended = true;
     all.push_back(ended);
     for (const std::int64_t token : {a, b, c}) {
@@ -168,7 +180,7 @@ std::vector<Hypothesis> enumerate(const Table& table, std::size_t longest, doubl
       Hypothesis cut;
       cut.tokens = longer;
       cut.log_probability = sum;
-      cut.score = sum / penalty(longer.size(), alpha);
+      cut.score = sum / penalty(longer.size(), alpha) + beta * coverage(0, longer, covered);
       all.push_back(cut);
     }
   };
@@ -368,6 +380,95 @@ TEST(Beam, ThatIsWideEnoughEqualsEnumeration) {
   EXPECT_GT(greedy_missed, 20);  // else the tables would prove little
 }
 
+TEST(Beam, WithCoveragePenaltyEqualsEnumeration) {
+  constexpr std::size_t longest = 4;
+  constexpr std::int64_t n_best = 5;
+  int changed = 0;
+  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    const Table table = random_table(seed);
+    for (const std::size_t covered : {0u, 1u, 2u, 3u}) {
+      const std::vector<Hypothesis> all = enumerate(table, longest, 0.6, 0.7, covered);
+      SearchOptions options = beam_of(100, n_best);
+      options.coverage_penalty = 0.7;
+      TableModel model(table, 1);
+      Stepper stepper = model.stepper(/*with_alignment=*/true);
+      stepper.covered = {static_cast<std::int64_t>(covered)};
+      const std::vector<Hypothesis> found = search(stepper, {longest}, options)[0];
+      ASSERT_THAT(found, SizeIs(n_best));
+      for (std::size_t n = 0; n < n_best; ++n) {
+        EXPECT_EQ(found[n].tokens, all[n].tokens) << "table " << seed << ", covered " << covered << ", place " << n;
+        EXPECT_EQ(found[n].ended, all[n].ended);
+        EXPECT_THAT(found[n].score, DoubleNear(all[n].score, 1e-9));
+      }
+      changed += search_one(table, longest, beam_of(100))[0].tokens != all[0].tokens;
+    }
+  }
+  EXPECT_GT(changed, 20);  // else the penalty would decide nothing
+}
+
+TEST(Beam, CoverageIsThatOfEachHypothesisWhateverElseIsInTheBatch) {
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    const std::vector<std::int64_t> longest = {6, 1, 5, 4}, covered = {3, 2, 0, 1};
+    SearchOptions options = beam_of(4, 4);
+    options.coverage_penalty = 0.4;
+    TableModel model(random_table(seed), longest.size());
+    Stepper stepper = model.stepper(/*with_alignment=*/true);
+    stepper.covered = covered;
+    const auto found = search(stepper, longest, options);
+    for (std::size_t source = 0; source < longest.size(); ++source)
+      for (const Hypothesis& hypothesis : found[source])
+        EXPECT_THAT(hypothesis.score,
+                    DoubleNear(hypothesis.log_probability / penalty(hypothesis.tokens.size() + (hypothesis.ended ? 1 : 0), 0.6) +
+                                   0.4 * coverage(source, hypothesis.tokens, static_cast<std::size_t>(covered[source])),
+                               1e-9))
+            << "table " << seed << ", source " << source;
+  }
+}
+
+TEST(Beam, WithoutLengthsAllColumnsAreToBeCovered) {
+  const Table table = random_table(3);
+  SearchOptions options = beam_of(4);
+  options.coverage_penalty = 0.4;
+  TableModel model(table, 1), limited(table, 1);
+  Stepper all = model.stepper(/*with_alignment=*/true), three = limited.stepper(/*with_alignment=*/true);
+  three.covered = {3};
+  EXPECT_EQ(search(all, {5}, options)[0][0].score, search(three, {5}, options)[0][0].score);
+}
+
+TEST(Beam, ACoveragePenaltyOfWhatIsNoNumberStaysFinite) {
+  Stepper stepper;
+  stepper.step = [](const Tensor& previous) { return at::tensor(chances({{a, 0.6}, {end, 0.4}}), at::kFloat).repeat({previous.size(0), 1}); };
+  stepper.reorder = [](const Tensor&) {};
+  for (const double weight : {0.0, nan}) {
+    stepper.alignment = [weight] { return at::full({1, 2}, weight); };
+    SearchOptions options = beam_of(4);
+    options.beam = 1;
+    options.coverage_penalty = 0.5;
+    const double score = search(stepper, {3}, options)[0][0].score;
+    EXPECT_NEAR(score, 3 * std::log(0.6) / penalty(3, 0.6) + 0.5 * 2 * std::log(1e-10), 1e-6);
+  }
+}
+
+// Two hypotheses of the same probability after many steps, and a vocabulary beyond what a thread takes at a time.
+TEST(Beam, TiesGoToTheLowestTokenOfTheFirstHypothesis) {
+  constexpr std::int64_t many = 70000;
+  Stepper stepper;
+  stepper.step = [](const Tensor& previous) {
+    Tensor row = at::full({previous.size(0), many}, -20.0);
+    row.select(1, 69000).fill_(-1.0);
+    row.select(1, 9).fill_(-1.0);
+    row.select(1, end).fill_(-30.0);
+    return row;
+  };
+  stepper.reorder = [](const Tensor&) {};
+  const auto found = search(stepper, {3, 3}, beam_of(3, 3, 0.0));
+  for (const auto& list : found) {
+    EXPECT_THAT(list[0].tokens, ElementsAre(9, 9, 9));
+    EXPECT_THAT(list[1].tokens, ElementsAre(9, 9, 69000));
+    EXPECT_THAT(list[2].tokens, ElementsAre(9, 69000, 9));
+  }
+}
+
 TEST(Beam, NBestListsAreInOrderAndWithoutRepeats) {
   for (std::uint32_t seed = 0; seed < 50; ++seed) {
     const auto found = search_one(random_table(seed), 6, beam_of(4, 4));
@@ -440,6 +541,24 @@ TEST(Search, RefusesOptionsOutOfRange) {
   refusal(beam_of(4, 1, nan), 5, "length_penalty");
   refusal(beam_of(4, 1, std::numeric_limits<double>::infinity()), 5, "length_penalty");
   refusal(beam_of(1), 0, "longest \u2265 1 for each source, got 0");
+  SearchOptions options = beam_of(4);
+  options.coverage_penalty = -1;
+  refusal(options, 5, "coverage_penalty \u2265 0, got -1");
+  options.coverage_penalty = nan;
+  refusal(options, 5, "coverage_penalty");
+  options.coverage_penalty = 0.5;
+  refusal(options, 5, "a stepper with alignment for a coverage_penalty of 0.5, got one without");
+}
+
+TEST(Search, RefusesLengthsThatDoNotFitTheSources) {
+  TableModel model(garden_path, 1);
+  Stepper stepper = model.stepper(/*with_alignment=*/true);
+  const auto refusal = [&](const std::vector<std::int64_t>& covered, const std::string& why) {
+    stepper.covered = covered;
+    EXPECT_THAT([&] { search(stepper, {5}); }, ThrowsMessage<InvalidArgument>(AllOf(StartsWith("attend::decode::search: expected covered"), HasSubstr(why))));
+  };
+  refusal({1, 2}, "for each of 1 sources, got 2");
+  refusal({-1}, "\u2265 0 for each source, got -1");
 }
 
 }  // namespace

@@ -514,6 +514,89 @@ TEST_F(TrainedLetters, ARecordHoldsTokensAndWeights) {
   EXPECT_THAT(record_of(*run, predict(*run, {""})[0], "8").items, IsEmpty());
 }
 
+TEST_F(TrainedLetters, ACoveragePenaltyCountsTheTextsOwnTokens) {
+  run->recipe.decode.coverage_penalty = 0.3;
+  for (const Prediction& prediction : predict(*run, {"badge", "he", "abcdefgh"}, options(4, 2, /*alignments=*/true)))
+    for (const Prediction::Output& output : prediction.outputs) {
+      const auto columns = static_cast<std::int64_t>(prediction.source.size());  // the end, which stands behind them, needn't be covered
+      const double coverage = output.alignment.to(at::kDouble).sum(0).slice(0, 0, columns).clamp_max(1.0).log().sum().item<double>();
+      run->recipe.decode.coverage_penalty = 0.0;
+      const Prediction plain = predict(*run, {data::join(prediction.source, data::Unit::characters)}, options(4, 4))[0];
+      run->recipe.decode.coverage_penalty = 0.3;
+      for (const Prediction::Output& other : plain.outputs)
+        if (other.text == output.text) {
+          EXPECT_NEAR(output.score, other.score + 0.3 * coverage, 1e-5) << output.text;
+        }
+    }
+  run->recipe.decode.coverage_penalty = 0.0;
+}
+
+// --- unknown tokens ----------------------------------------------------------------------------------------------------------------------
+
+// A run whose target vocabulary lacks the symbols that are rare, so that it learns to say <unk>.
+class UnknownTargets : public testing::Test {
+ protected:
+  const TemporaryFolder folder;
+  const Recipe recipe =
+      read_recipe(fixtures::write_letters(folder), {"train.steps=150", "train.valid_every=150", "data.least_count=50", "decode.replace_unknown=true"});
+};
+
+TEST_F(UnknownTargets, BecomeTheSourceTokenThatWasLookedAtMost) {
+  train_run(recipe, folder.path() / "run", false);
+  tasks::Run run = open_run(folder.path() / "run");
+  ASSERT_LT(run.target.size(), 4 + 16);
+  const std::vector<std::string> lines = fixtures::words(40, 3);
+  for (const std::int64_t beam : {1, 3}) {
+    PredictOptions options;
+    options.beam = options.n_best = beam;
+    options.alignments = true;
+    int replaced = 0;
+    for (const Prediction& prediction : predict(run, lines, options))
+      for (const Prediction::Output& output : prediction.outputs)
+        for (std::size_t t = 0; t < output.tokens.size(); ++t) {
+          EXPECT_NE(output.tokens[t], "<unk>");
+          if (run.target.id(output.tokens[t]) != unknown_token) continue;
+          const Tensor row = output.alignment[static_cast<std::int64_t>(t)].slice(0, 0, static_cast<std::int64_t>(prediction.source.size()));
+          EXPECT_EQ(output.tokens[t], prediction.source[static_cast<std::size_t>(row.argmax().item<std::int64_t>())]);
+          ++replaced;
+        }
+    EXPECT_GT(replaced, 10);
+    run.recipe.decode.replace_unknown = false;
+    for (const Prediction& prediction : predict(run, lines, options))
+      for (const Prediction::Output& output : prediction.outputs)
+        for (const std::string& token : output.tokens) EXPECT_NE(run.target.id(token), unknown_token) << token;
+    run.recipe.decode.replace_unknown = true;
+    EXPECT_FALSE(predict(run, {"badge"})[0].outputs[0].alignment.defined());  // needed inside, but not asked for
+  }
+  EXPECT_NEAR(evaluate(run, "valid", 1).metrics.at("PER"),
+              [&] {
+                const std::string text = bytes_of(folder.path() / "run/metrics.jsonl");
+                return std::stod(text.substr(text.rfind("\"PER\":") + 6));
+              }(),
+              1e-9);
+}
+
+TEST_F(UnknownTargets, NeedAModelThatAligns) {
+  struct Blind : models::Luong {
+    using models::Luong::Luong;
+    std::string alignment_module() const override { return ""; }
+  };
+  train_run(recipe, folder.path() / "run", false);
+  tasks::Run run = open_run(folder.path() / "run");
+  run.model = std::make_shared<Blind>(run.source.size(), run.target.size(), run.recipe.model.luong);
+  run.model->eval();
+  EXPECT_THAT([&] { predict(run, {"a"}); }, ThrowsMessage<InvalidArgument>(AllOf(StartsWith("decode.replace_unknown: "), HasSubstr("this one has none"))));
+  run.recipe.decode.replace_unknown = false;
+  EXPECT_THAT(predict(run, {"a"}), SizeIs(1));
+  run.recipe.decode.coverage_penalty = 0.2;
+  EXPECT_THAT(predict(run, {"a"}), SizeIs(1));  // greedy search has no penalties
+  PredictOptions wide;
+  wide.beam = 2;
+  EXPECT_THAT([&] { predict(run, {"a"}, wide); }, ThrowsMessage<InvalidArgument>(StartsWith("decode.coverage_penalty: ")));
+}
+
+// --- scores ------------------------------------------------------------------------------------------------------------------------------
+
 TEST_F(TrainedLetters, AreScoredAgainstTheNearestOfSeveralReferences) {
   const std::vector<std::string> lines = {"badge", "he", "abc"};
   const std::vector<Prediction> predictions = predict(*run, lines);

@@ -74,6 +74,115 @@ TEST(Optimizer, FollowsAdamsFormulas) {
   }
 }
 
+TEST(Optimizer, FollowsTheFormulasOfGradientDescentWithMomentum) {
+  for (const double momentum : {0.0, 0.8}) {
+    TrainOptions options;
+    options.optimizer = OptimizerName::sgd;
+    options.momentum = momentum;
+    options.clip = 0;
+    options.weight_decay = 0.01;
+    Pair model;
+    Optimizer optimizer(model, options);
+    std::vector<double> theta = numbers(model.left), m(3, 0.0);
+    for (int n = 1; n <= 5; ++n) {
+      const double rate = 0.1 / n;
+      optimizer.zero_gradients();
+      loss_of(model, n).backward();
+      const std::vector<double> gradient = numbers(model.left.grad());
+      optimizer.step(rate);
+      for (std::size_t i = 0; i < 3; ++i) {
+        m[i] = momentum * m[i] + gradient[i] + 0.01 * theta[i];
+        theta[i] -= rate * m[i];
+        EXPECT_THAT(numbers(model.left)[i], DoubleNear(theta[i], 1e-12)) << "step " << n;
+      }
+    }
+  }
+}
+
+TEST(Optimizer, LeavesAParameterWithoutGradientAlone) {
+  for (const OptimizerName which : {OptimizerName::adam, OptimizerName::sgd}) {
+    TrainOptions options;
+    options.optimizer = which;
+    options.momentum = 0.9;
+    options.weight_decay = 0.1;
+    Pair model;
+    Optimizer optimizer(model, options);
+    for (int n = 1; n <= 3; ++n) take_step(optimizer, model, n, 0.05, /*with_right=*/false);
+    EXPECT_EQ(numbers(model.right), std::vector<double>{0.5});
+    take_step(optimizer, model, 4);
+    const std::vector<double> after = numbers(model.right);
+    EXPECT_NE(after, std::vector<double>{0.5});
+    take_step(optimizer, model, 5, 0.05, /*with_right=*/false);  // what it had before doesn't move it on
+    EXPECT_EQ(numbers(model.right), after);
+  }
+}
+
+// What stands in the module under two names, as tied embeddings do.
+TEST(Optimizer, UpdatesASharedParameterOnce) {
+  struct Tied : Pair {
+    Tied() { register_parameter("again", left); }
+  };
+  Tied tied;
+  Pair plain;
+  Optimizer of_tied(tied, {}), of_plain(plain, {});
+  for (int n = 1; n <= 3; ++n) {
+    take_step(of_tied, tied, n);
+    take_step(of_plain, plain, n);
+  }
+  EXPECT_EQ(numbers(tied.left), numbers(plain.left));
+  EXPECT_EQ(numbers(tied.named_parameters()["again"]), numbers(plain.left));
+  EXPECT_FALSE(of_tied.state().contains("optimizer.again.mean"));
+}
+
+TEST(Optimizer, AddsUpGradientsOfSeveralLosses) {
+  TrainOptions options;
+  options.clip = 0;
+  options.optimizer = OptimizerName::sgd;
+  Pair model;
+  Optimizer optimizer(model, options);
+  take_step(optimizer, model, 1);  // gradients stand in the optimiser's own buffer now
+  const std::vector<double> before = numbers(model.left);
+  loss_of(model, 2).backward();
+  const std::vector<double> gradient = numbers(model.left.grad());
+  optimizer.step(0.1);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_THAT(numbers(model.left)[i], DoubleNear(before[i] - 0.1 * gradient[i], 1e-12));
+}
+
+TEST(Optimizer, KeepsValuesShapesAndViewsOfParameters) {
+  struct Odd : torch::nn::Module {
+    Odd() {
+      matrix = register_parameter("matrix", at::arange(6, at::kFloat).view({2, 3}).t());  // not contiguous
+      empty = register_parameter("empty", at::zeros({0, 4}));
+      number = register_parameter("number", at::scalar_tensor(7.0f));
+    }
+    Tensor matrix, empty, number;
+  };
+  Odd model;
+  Optimizer optimizer(model, {});
+  EXPECT_TRUE(model.matrix.equal(at::tensor({0.f, 3.f, 1.f, 4.f, 2.f, 5.f}).view({3, 2})));
+  EXPECT_EQ(model.empty.sizes(), at::IntArrayRef({0, 4}));
+  ((model.matrix * at::arange(6, at::kFloat).view({3, 2})).sum() + model.number).backward();
+  optimizer.step(0.5);
+  EXPECT_NEAR(model.number.item<float>(), 6.5, 1e-6);  // Adam's first step is as long as the rate
+  EXPECT_NEAR(model.matrix[2][1].item<float>(), 4.5, 1e-6);
+}
+
+TEST(Optimizer, OfNothingDoesNothing) {
+  torch::nn::Module model;
+  Optimizer optimizer(model, {});
+  EXPECT_EQ(optimizer.step(0.1), 0);
+  EXPECT_EQ(optimizer.state().size(), 1u);
+}
+
+TEST(Optimizer, RefusesParametersOfSeveralTypes) {
+  struct Mixed : Pair {
+    Mixed() { register_parameter("single", at::ones({2}, at::kFloat)); }
+  };
+  Mixed mixed;
+  EXPECT_THAT([&] { Optimizer optimizer(mixed, {}); },
+              ThrowsMessage<InvalidArgument>(testing::AllOf(StartsWith("attend::train::Optimizer: expected single"), HasSubstr("left"))));
+}
+
 TEST(Optimizer, ClipsTheNormOfAllGradientsTogether) {
   TrainOptions options;
   options.clip = 0.5;
@@ -132,8 +241,13 @@ TEST(Optimizer, WithoutAveragingThereIsNothingToSwap) {
   EXPECT_FALSE(optimizer.state().contains("optimizer.left.average"));
 }
 
-TEST(OptimizerState, GoesOnToTheBitFromWhereverItWasSaved) {
+class AnyOptimizer : public testing::TestWithParam<OptimizerName> {};
+INSTANTIATE_TEST_SUITE_P(Names, AnyOptimizer, testing::Values(OptimizerName::adam, OptimizerName::sgd));
+
+TEST_P(AnyOptimizer, GoesOnToTheBitFromWhereverItWasSaved) {
   TrainOptions options;
+  options.optimizer = GetParam();
+  options.momentum = 0.9;
   options.averaging = 0.9;
   constexpr int steps = 12;
   Pair undisturbed;
@@ -196,6 +310,10 @@ TEST(OptimizerState, OfAnotherModelIsRefused) {
   refusal("optimizer.left.mean", {}, "lacks");
   refusal("optimizer.left.square", at::zeros({4}, at::kDouble), "[4]");
   refusal("optimizer.right.average", at::zeros({2}, at::kDouble), "[2]");
+  options.optimizer = OptimizerName::sgd;
+  Pair other;
+  Optimizer descent(other, options);
+  EXPECT_THAT([&] { descent.load_state(optimizer.state(), "FILE"); }, ThrowsMessage<InvalidData>(HasSubstr("lacks \"optimizer.left.momentum\"")));
 }
 
 }  // namespace

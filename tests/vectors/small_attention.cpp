@@ -9,6 +9,7 @@
 #include "attend/addressing/scores/dot.h"
 #include "attend/addressing/scores/general.h"
 #include "attend/base/error.h"
+#include "attend/decode/back_trace.h"
 #include "attend/io/file.h"
 #include "attend/io/json.h"
 #include "tests/reference/tensors.h"
@@ -96,6 +97,31 @@ Problems keras_additive(const io::Value& test, const io::Value& group) {
   return compare_keras(addressing::additive(query, key, value, at::ones({query.size(3)}, query.options()), {}, options), test, group);
 }
 
+// Beams [time][beam], each step with its parent's place; a step that is negative is past the last one. Expected are the sequences that end in each beam of the last
+// step, with the end token behind the first end, and behind what has none.
+Problems gather_tree(const io::Value& test, const io::Value& group) {
+  const io::Value::List &tokens = test.at("step_ids").as_list(), &parents = test.at("parent_ids").as_list();
+  const auto steps = static_cast<std::size_t>(test.at("max_len").as_integer());
+  const std::int64_t end = test.at("end_token").as_integer();
+  decode::BackTrace trace;
+  std::vector<std::int64_t> last;
+  for (std::size_t t = 0; t < steps; ++t) {
+    std::vector<std::int64_t> numbers;
+    for (std::size_t beam = 0; beam < tokens.at(t).as_list().size(); ++beam) {
+      const auto parent = static_cast<std::size_t>(parents.at(t).as_list().at(beam).as_integer());
+      numbers.push_back(trace.add({tokens.at(t).as_list().at(beam).as_integer(), t == 0 ? decode::BackTrace::root : last.at(parent)}));
+    }
+    last = numbers;
+  }
+  const auto beams = static_cast<std::int64_t>(last.size());
+  Tensor got = at::full({static_cast<std::int64_t>(tokens.size()), beams}, static_cast<double>(end), at::kDouble);
+  for (std::int64_t beam = 0; beam < beams; ++beam) {
+    const std::vector<decode::BackTrace::Node> path = trace.path(last[static_cast<std::size_t>(beam)]);
+    for (std::size_t t = 0; t < path.size() && path[t].token != end; ++t) got[static_cast<std::int64_t>(t)][beam] = static_cast<double>(path[t].token);
+  }
+  return compare("sequences", got, test.at("expected"), tolerance(test, group));
+}
+
 struct SmallCase {
   const char* name;
   Problems (*check)(const io::Value& test, const io::Value& group);  // null where the mechanism isn't built
@@ -109,7 +135,7 @@ constexpr SmallCase small_cases[] = {
     {"allennlp.cosine", allennlp_cosine},
     {"keras.dot", keras_dot},
     {"keras.additive_noscale", keras_additive},
-    {"gather_tree", nullptr},
+    {"gather_tree", gather_tree},
 };
 
 void run_small_case(Tally& tally, const std::string& name, const io::Value& test, const io::Value& group) {

@@ -102,6 +102,8 @@ struct DataOptions {
 struct DecodeOptions {
   std::int64_t beam = 1;
   double length_penalty = 0.6;
+  double coverage_penalty = 0.0;
+  bool replace_unknown = false;
   double length_factor = 2.0;
   std::int64_t length_extra = 10;
 
@@ -109,6 +111,8 @@ struct DecodeOptions {
   static void visit(Self& self, Visitor& visitor) {
     visitor("beam", self.beam, "hypotheses kept in search; 1 is greedy");
     visitor("length_penalty", self.length_penalty, "alpha of ((5 + n) / 6)^alpha; greedy search has none");
+    visitor("coverage_penalty", self.coverage_penalty, "beta of the coverage penalty (Wu 2016, equation 14); greedy search has none");
+    visitor("replace_unknown", self.replace_unknown, "whether an unknown token in an answer becomes the source token that it looked at most");
     visitor("length_factor", self.length_factor, "a target has at most factor · source + extra tokens");
     visitor("length_extra", self.length_extra, "see length_factor");
   }

@@ -38,7 +38,7 @@ struct Prediction {
   struct Output {
     std::string text;
     std::vector<std::string> tokens;
-    double score = 0;      // log-probability / length penalty
+    double score = 0;      // log-probability / length penalty + coverage penalty
     Tensor alignment;      // float [target, source] where it was wanted; rows sum to 1
   };
   std::vector<std::string> source;  // tokens as the model saw them
@@ -52,13 +52,14 @@ struct PredictOptions {
   bool alignments = false;
 };
 
-// Answers of a trained model to lines of text, in their order. An empty line has no outputs. InvalidArgument for options out of range.
+// Answers of a trained model to lines of text, in their order, by search as run.recipe.decode says. An empty line has no outputs. InvalidArgument for options out of
+// range, and for decode.replace_unknown or coverage_penalty with a model that doesn't align target and source.
 ATTEND_API std::vector<Prediction> predict(Run& run, const std::vector<std::string>& lines, const PredictOptions& options = {});
 
 // An example of a recording: the best output's weights, or the n-th's.
 ATTEND_API view::Example record_of(const Run& run, const Prediction& prediction, const std::string& id);
 
-// The pairs of a split of the run's data ("train", "valid", "test"), or of a TSV file.
+// The pairs of a split of the run's data ("train", "valid", "test"), or of a TSV file. Where the recipe names no validation data, "valid" is what training set aside.
 struct Split {
   std::filesystem::path file;  // the first, where there are two
   std::vector<data::TextPair> pairs;
@@ -68,6 +69,16 @@ ATTEND_API Split read_split(const Run& run, const std::string& split);
 
 // A target's tokens, as the model would write them.
 ATTEND_API std::vector<std::string> target_tokens(const Run& run, std::string_view target);
+
+// Pairs as a model reads them.
+struct PairBatch {
+  models::TokenBatch source, target;
+};
+
+// The first pairs of a split, `most` at the most. Throws what read_split() throws.
+ATTEND_API PairBatch read_pairs(const Run& run, const std::string& split, std::int64_t most);
+// Lines, with the model's own answers as their targets; empty lines are left out. InvalidData where there is no other.
+ATTEND_API PairBatch answer_lines(Run& run, const std::vector<std::string>& lines);
 
 // How a target looks to the model when it is read along its own tokens (teacher forcing).
 struct Likelihood {

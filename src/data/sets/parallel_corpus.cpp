@@ -10,6 +10,7 @@
 
 #include "attend/base/error.h"
 #include "attend/data/unicode.h"
+#include "attend/data/vocabulary.h"
 #include "attend/data/words.h"
 #include "attend/io/file.h"
 #include "attend/io/json.h"
