@@ -66,7 +66,7 @@ void add_eval(CLI::App& app, Arguments& arguments) {
   command->add_option("RUN", given->run, "A run's folder")->required();
   command->add_option("--split", given->split, "train, valid, test, or a TSV file (default: the recipe's figure)");
   command->add_option("--beam", given->beam, "Hypotheses kept in search; 1 is greedy (default: the recipe's)")->check(CLI::Range(1, 1000));
-  CLI::Option* by_length = command->add_flag("--by-length", given->by_length, "Also the scores of short and long sources, in tokens: 1-10, 11-20, …");
+  CLI::Option* by_length = command->add_flag("--by-length", given->by_length, "Also the scores of short and long sources, in tokens (of sub-words: words): 1-10, 11-20, …");
   command->add_option("--length-step", given->length_step, "Tokens that a row of --by-length spans")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000))
@@ -104,6 +104,8 @@ void add_check(CLI::App& app, Arguments& arguments) {
   command->add_option("FILE", given->file, "A file of lines to check with, or - for standard input (default: held-out pairs)");
   command->add_option("--split", given->split, "train, valid, test, or a TSV file (default: valid)");
   command->add_option("--items", given->items, "Pairs of it, the first ones")->check(CLI::Range(1, 1000))->capture_default_str();
+  command->add_option("--draws", given->draws, "Of a model with hard-sampled attention: also the variance of its gradient over so many draws, with and without baseline")
+      ->check(CLI::Range(2, 100000));
   command->add_flag("--json", given->json, "One JSON object instead of text");
   command->callback([&arguments, given] {
     if (!given->file.empty() && !given->split.empty()) throw CLI::ValidationError("--split", "can't be given with a FILE of lines");

@@ -47,6 +47,7 @@ struct PredictArguments {
 struct CheckArguments {
   std::string run, file, split;
   std::int64_t items = 16;
+  std::int64_t draws = 0;  // 0: no variance
   bool json = false;
 };
 

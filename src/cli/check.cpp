@@ -1,7 +1,10 @@
 #include "attend/tasks/check.h"
 
+#include <optional>
+
 #include "attend/data/pairs.h"
 #include "attend/io/json.h"
+#include "attend/models/gradient_variance.h"
 #include "cli/commands.h"
 #include "cli/line_reader.h"
 #include "cli/terminal.h"
@@ -27,6 +30,27 @@ std::string finding_text(const tasks::Finding& finding) {
   if (finding.compared == 0) return format("{:<10} {:<6} nothing to compare: {}\n", finding.property, "-", finding.meaning);
   return format("{:<10} {:<6} largest {:.2g}, tolerance {:.2g}, {} compared: {}\n", finding.property, finding.passed() ? "ok" : "FAILS", finding.largest,
                 finding.tolerance, finding.compared, finding.meaning);
+}
+
+std::optional<models::GradientVariance> variance_of(tasks::Run& run, const tasks::PairBatch& pairs, std::int64_t draws) {
+  if (draws == 0) return std::nullopt;
+  models::GradientVarianceOptions options;
+  options.draws = draws;
+  return models::gradient_variance(*run.model, pairs.source, pairs.target, options);
+}
+
+std::string variance_text(const models::GradientVariance& variance) {
+  return format("variance of the attention's gradient over {} draws: {:.4g} with the baseline ({:.3g}), {:.4g} without\n", variance.draws,
+                variance.with_baseline.variance, variance.baseline, variance.without_baseline.variance);
+}
+
+io::Value value_of(const models::GradientVariance& variance) {
+  io::Value value = io::Value::table();
+  value.set("draws", variance.draws);
+  value.set("baseline", variance.baseline);
+  value.set("with_baseline", variance.with_baseline.variance);
+  value.set("without_baseline", variance.without_baseline.variance);
+  return value;
 }
 
 io::Value value_of_findings(const tasks::Run& run, std::int64_t items, const std::vector<tasks::Finding>& findings) {
@@ -60,7 +84,13 @@ void run(const CheckArguments& arguments) {
     if (!arguments.json) print(finding_text(finding));
     if (!finding.passed()) failed += (failed.empty() ? "" : ", ") + finding.property;
   }
-  if (arguments.json) print(io::to_json(value_of_findings(run, pairs.source.tokens.size(0), findings)) + "\n");
+  const std::optional<models::GradientVariance> variance = variance_of(run, pairs, arguments.draws);
+  if (variance && !arguments.json) print(variance_text(*variance));
+  if (arguments.json) {
+    io::Value value = value_of_findings(run, pairs.source.tokens.size(0), findings);
+    if (variance) value.set("gradient_variance", value_of(*variance));
+    print(io::to_json(value) + "\n");
+  }
   if (!failed.empty()) throw InvalidData(format("{}: does not hold of this model: {}", arguments.run, failed));
 }
 

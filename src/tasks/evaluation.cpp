@@ -6,6 +6,7 @@
 #include "attend/base/error.h"
 #include "attend/data/pairs.h"
 #include "attend/data/unicode.h"
+#include "attend/data/words.h"
 #include "attend/tasks/metrics/scores.h"
 #include "attend/tasks/sequence_to_sequence.h"
 
@@ -47,9 +48,14 @@ class Scoring {
  private:
   Scores fresh() const { return Scores(metrics_of(run_.recipe), run_.recipe.eval.bleu, run_.recipe.eval.chrf); }
 
-  Scores* row_of(std::int64_t source_tokens) {
+  // Sub-words say little of how long a sentence is: words are counted there.
+  std::int64_t length_of(const std::string& source, std::int64_t tokens) const {
+    return run_.recipe.data.source == data::Unit::sentencepiece ? data::count_words(source) : tokens;
+  }
+
+  Scores* row_of(std::int64_t length) {
     if (options_.length_step == 0) return nullptr;
-    return &rows_.try_emplace((std::max<std::int64_t>(source_tokens, 1) - 1) / options_.length_step, fresh()).first->second;
+    return &rows_.try_emplace((std::max<std::int64_t>(length, 1) - 1) / options_.length_step, fresh()).first->second;
   }
 
   void add_answer(const data::References& item, const Prediction& prediction) {
@@ -65,16 +71,17 @@ class Scoring {
     result_.tokens += static_cast<std::int64_t>(answer.tokens.size());
     if (prediction.longer_than_trained) ++result_.longer_than_trained;
     total_.add(answer);
-    if (Scores* row = row_of(static_cast<std::int64_t>(prediction.source.size()))) row->add(answer);
+    if (Scores* row = row_of(length_of(item.source, static_cast<std::int64_t>(prediction.source.size())))) row->add(answer);
   }
 
   void add_likelihoods(std::span<const data::References> items) {
     std::vector<data::TextPair> pairs;
     for (const data::References& item : items)
       for (const std::string& target : item.targets) pairs.push_back({item.source, target});
-    for (const Likelihood& pair : likelihoods(run_, pairs)) {
-      total_.add_likelihood(pair.negative_log, pair.tokens);
-      if (Scores* row = row_of(pair.source_tokens)) row->add_likelihood(pair.negative_log, pair.tokens);
+    const std::vector<Likelihood> read = likelihoods(run_, pairs);
+    for (std::size_t i = 0; i < read.size(); ++i) {
+      total_.add_likelihood(read[i].negative_log, read[i].tokens);
+      if (Scores* row = row_of(length_of(pairs[i].source, read[i].source_tokens))) row->add_likelihood(read[i].negative_log, read[i].tokens);
     }
   }
 

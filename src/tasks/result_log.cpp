@@ -81,6 +81,7 @@ double rounded(double value) { return std::round(value * 1000) / 1000; }
 io::Value evaluation_value(const Run& run, const Evaluation& evaluation) {
   io::Value value = io::Value::table();
   value.set("recipe", run.recipe.name);
+  if (!run.recipe.variant.empty()) value.set("variant", run.recipe.variant);
   value.set("split", evaluation.split);
   value.set("items", evaluation.items);
   value.set("metrics", scores_value(evaluation.metrics));

@@ -260,11 +260,12 @@ class TextTraining {
     target_ = make_vocabulary(targets, target, files_.target_vocabulary(), "target");
   }
 
-  static data::TextVocabulary make_vocabulary(const std::vector<std::string>& texts, data::TextVocabularyOptions options,
+  static data::TextVocabulary make_vocabulary(const std::vector<std::string>& texts, const data::TextVocabularyOptions& options,
                                               const std::filesystem::path& file, const char* side) {
-    options.lower_case = false;  // the texts are in lower case already where they should be: not the other side's of a shared vocabulary
+    data::TextVocabularyOptions as_given = options;
+    as_given.lower_case = false;  // the texts are in lower case already where they should be: not the other side's of a shared vocabulary
     try {
-      data::TextVocabulary::make(texts, options, file);
+      data::TextVocabulary::make(texts, as_given, file);
     } catch (const InvalidArgument& error) {
       throw InvalidArgument(format("data.vocabulary_size: no sub-words of the {}s: {}", side, error.what()));
     }

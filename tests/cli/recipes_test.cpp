@@ -50,7 +50,7 @@ TEST(CatalogueRecipes, EachTrainsByItsNameAndCanBeUsed) {
     const fs::path out = folder.path() / recipe;
     // few words: few sub-words
     const Ending ending = run({"--threads", "1", "train", recipe, "--out", out.string(), "--set", "train.steps=2", "--set", "train.valid_items=4", "--set",
-                               "data.train=" + train, "--set", "data.valid=" + valid, "--set", "data.vocabulary_size=40"});
+                               "data.train=" + train, "--set", "data.valid=" + valid, "--set", "data.vocabulary_size=20"});
     EXPECT_EQ(ending.status, 0) << recipe << ": " << ending.errors;
     const Ending predicted = run({"--threads", "1", "predict", out.string()}, "bad\n\nhead\n");
     EXPECT_EQ(predicted.status, 0) << recipe << ": " << predicted.errors;

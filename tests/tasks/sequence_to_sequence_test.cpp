@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <cctype>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -134,6 +135,30 @@ TEST_F(LetterTask, FurtherColumnsAreMorePairsWhereTheRecipeSaysSo) {
   EXPECT_EQ(began.train, 101);
   train_run(recipe({"train.steps=1", "data.further_columns=targets"}), place("all"), false, callbacks);
   EXPECT_EQ(began.train, 103);
+}
+
+TEST_F(LetterTask, CapitalsAreReadAsLowerCaseInTrainingTooWhereTheRecipeSaysSo) {
+  const auto with_capital_sources = [](std::string tsv) {
+    bool in_source = true;
+    for (char& byte : tsv) {
+      if (byte == '\t' || byte == '\n') in_source = byte == '\n';
+      else if (in_source) byte = static_cast<char>(std::toupper(static_cast<unsigned char>(byte)));
+    }
+    return tsv;
+  };
+  for (const char* unit : {"characters", "sentencepiece"}) {
+    const std::string source = unit, run = "small " + source, capitals = "capitals " + source;
+    const std::vector<std::string> settings = {"data.lower_case=true", "data.source=" + source, "data.vocabulary_size=20", "train.steps=4"};
+    const std::string train = bytes_of(place("train.tsv")), valid = bytes_of(place("valid.tsv"));
+    train_run(recipe(settings), place(run), false);
+    folder.write("train.tsv", with_capital_sources(train));
+    folder.write("valid.tsv", with_capital_sources(valid));
+    train_run(recipe(settings), place(capitals), false);
+    EXPECT_EQ(bytes_of(place(run) / "model.safetensors"), bytes_of(place(capitals) / "model.safetensors")) << unit;
+    EXPECT_EQ(bytes_of(place(run) / "recipe.toml"), bytes_of(place(capitals) / "recipe.toml")) << unit << ": data.fingerprint";
+    folder.write("train.tsv", train);
+    folder.write("valid.tsv", valid);
+  }
 }
 
 TEST_F(LetterTask, TwoParallelFilesDoAsWellAsOneTsv) {

@@ -16,7 +16,7 @@ namespace attend::tasks {
 
 struct EvaluateOptions {
   std::int64_t beam = 1;
-  // Tokens of source that a row of the scores by length spans: 10 for 1–10, 11–20, …; 0: no such rows.
+  // Tokens of source (of sub-words: words) that a row of the scores by length spans: 10 for 1–10, 11–20, …; 0: no such rows.
   std::int64_t length_step = 0;
   // Gold alignments, one for each pair of the split: the attention's error rate AER is reported, too.
   std::optional<std::vector<Alignment>> gold = {};
@@ -24,7 +24,7 @@ struct EvaluateOptions {
 };
 
 struct Evaluation {
-  // Items whose sources have `from` to `to` tokens.
+  // Items whose sources have `from` to `to` tokens; words, where tokens are sub-words.
   struct Length {
     std::int64_t from = 0, to = 0, items = 0;
     std::map<std::string, double> metrics = {};

@@ -161,6 +161,7 @@ struct ModelOptions {
 struct Recipe {
   std::int64_t format = 1;
   std::string name;
+  std::string variant;
   std::string system;
   TaskName task = TaskName::sequence_to_sequence;
   FigureOptions figure;
@@ -174,6 +175,7 @@ struct Recipe {
   static void visit(Self& self, Visitor& visitor) {
     visitor("format", self.format, "version of the recipe's format");
     visitor("name", self.name, "names the result; absent: the file's own name");
+    visitor("variant", self.variant, "which of several variants of the result this is: stands beside the name in tables");
     visitor("system", self.system, "row of `attend systems`");
     visitor("task", self.task, "what goes in and out");
     visitor("figure", self.figure, "what the recipe must reach");
