@@ -8,11 +8,11 @@ const std::vector<System>& systems() {
        "Sutskever, Vinyals, Le 2014, Sequence to Sequence Learning with Neural Networks; Cho et al. 2014, Learning Phrase Representations using RNN "
        "Encoder-Decoder",
        "recurrent encoder-decoder without attention: one vector is all that the decoder knows of the source",
-       {"B1-cmudict", "B1-g2p"},
+       {"B1-cmudict", "B1-g2p", "B1-libreoffice-help-en-fr"},
        "docs/results.md"},
       {"B2", "rnnsearch", "Bahdanau, Cho, Bengio 2014, Neural Machine Translation by Jointly Learning to Align and Translate",
        "bidirectional GRU encoder, additive score on the decoder's state before the step, context inside the cell, maxout before the output",
-       {"B2-cmudict", "B2-g2p"},
+       {"B2-cmudict", "B2-g2p", "B2-libreoffice-help-en-fr"},
        "docs/results.md"},
       {"B3", "luong", "Luong, Pham, Manning 2015, Effective Approaches to Attention-based Neural Machine Translation",
        "recurrent encoder-decoder, attention on the decoder's state after the cell, attentional vector before the output",

@@ -1,7 +1,6 @@
 #include "attend/core/libtorch.h"
 
 #include <gtest/gtest.h>
-#include <torch/optim/adam.h>
 
 #include <mutex>
 #include <set>
@@ -9,15 +8,6 @@
 
 namespace attend {
 namespace {
-
-TEST(Libtorch, AnOptimiserKeepsAParametersStateUnderTheKey) {
-  const Tensor trained = torch::ones({2}, at::kFloat).set_requires_grad(true), other = torch::ones({2}, at::kFloat).set_requires_grad(true);
-  torch::optim::Adam optimizer({trained, other}, torch::optim::AdamOptions(0.1));
-  trained.sum().backward();
-  optimizer.step();
-  EXPECT_EQ(optimizer.state().count(optimizer_state_key(trained)), 1u);
-  EXPECT_EQ(optimizer.state().count(optimizer_state_key(other)), 0u) << "it has no gradient, and so no state";
-}
 
 // parallel_for is a header template: compiled without OpenMP it runs on one thread and says nothing.
 TEST(Libtorch, ParallelForRunsOnAsManyThreadsAsAreSet) {
