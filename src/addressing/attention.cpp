@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "addressing/normalize.h"
 #include "attend/addressing/scores/additive.h"
 #include "attend/addressing/scores/cosine.h"
 #include "attend/addressing/scores/dot.h"
@@ -44,11 +45,11 @@ void check_options(std::int64_t query_size, std::int64_t key_size, const Attenti
     throw InvalidArgument(format("{}: expected a finite length_ratio > 0, got {}", attention_name, options.length_ratio));
   if (!(options.dropout >= 0 && options.dropout < 1))
     throw InvalidArgument(format("{}: expected dropout from 0 to below 1, got {}", attention_name, options.dropout));
-  if (options.normalizer == Normalizer::entmax && !(options.alpha > 1 && std::isfinite(options.alpha)))
-    throw InvalidArgument(
-        format("{}: expected alpha above 1, got {}; what alpha = 1 stands for is normalizer \"softmax\"", attention_name, options.alpha));
-  if (!(options.expected >= 0 && options.expected <= 1))
-    throw InvalidArgument(format("{}: expected a probability from 0 to 1 in `expected`, got {}", attention_name, options.expected));
+  ReadOptions how;
+  how.normalizer = options.normalizer;
+  how.alpha = options.alpha;
+  how.expected = options.expected;
+  check_normalizer(attention_name, how);
 }
 }  // namespace
 

@@ -9,21 +9,13 @@ namespace {
 constexpr auto luong_name = "attend::models::Luong";
 
 void check_options(std::int64_t source_vocabulary, std::int64_t target_vocabulary, const LuongOptions& options) {
-  const auto positive = [](const char* name, std::int64_t value) {
-    if (value < 1) throw InvalidArgument(format("{}: expected {} ≥ 1, got {}", luong_name, name, value));
-  };
-  positive("source_vocabulary", source_vocabulary);
-  positive("target_vocabulary", target_vocabulary);
-  positive("embedding", options.embedding);
-  positive("hidden", options.hidden);
-  positive("decoder_hidden", options.decoder_hidden);
-  positive("layers", options.layers);
-  const auto fraction = [](const char* name, double value) {
-    if (!(value >= 0 && value < 1))
-      throw InvalidArgument(format("{}: expected {} from 0 to below 1, got {}", luong_name, name, value));
-  };
-  fraction("dropout", options.dropout);
-  fraction("label_smoothing", options.label_smoothing);
+  check_positive(luong_name, {{"source_vocabulary", source_vocabulary},
+                              {"target_vocabulary", target_vocabulary},
+                              {"embedding", options.embedding},
+                              {"hidden", options.hidden},
+                              {"decoder_hidden", options.decoder_hidden},
+                              {"layers", options.layers}});
+  check_fractions(luong_name, {{"dropout", options.dropout}, {"label_smoothing", options.label_smoothing}});
   check_tied(luong_name, options.tied, options.embedding, "decoder_hidden", options.decoder_hidden);
 }
 
@@ -92,10 +84,7 @@ std::vector<LossTerm> Luong::losses_of_draws(const std::vector<AttentionResult>&
 
 ModelOutput Luong::forward(const TokenBatch& source, const TokenBatch& target) {
   const Encoded encoded = read_source(source);
-  check_shape(luong_name, "target tokens", target.tokens, {{"B", encoded.memory.size(0)}, {"L"}});
-  if (target.tokens.size(1) < 2)
-    throw InvalidArgument(format("{}: expected target tokens [B, L] with L ≥ 2, for a beginning and an end, got {}", luong_name,
-                                 shape_text(target.tokens)));
+  check_target(luong_name, target, encoded.memory.size(0));
   const std::int64_t steps = target.tokens.size(1) - 1;
   const Tensor given = target.tokens.slice(1, 0, steps), wanted = target.tokens.slice(1, 1);      // [B, Lt]
   const Tensor embedded = drop(target_embedding_(given));                                         // [B, Lt, E]

@@ -43,6 +43,10 @@ std::uint32_t sum_of_tokens(const std::vector<data::TokenPair>& pairs, std::uint
   return sum;
 }
 
+data::TokenPair token_pair(const data::TextVocabulary& source, const data::TextVocabulary& target, const data::TextPair& pair) {
+  return {source.ids(source.cut(pair.source)), target.ids(target.cut(pair.target))};
+}
+
 // Pads to the longest row. Sources end with the token of the end, so that none is empty; targets begin and end.
 models::TokenBatch pad(const std::vector<const std::vector<std::int64_t>*>& rows, bool with_begin) {
   std::int64_t longest = 0;
@@ -274,16 +278,12 @@ class TextTraining {
 
   void make_tokens(const std::vector<data::TextPair>& train) {
     for (const data::TextPair& pair : train) {
-      data::TokenPair tokens = tokens_of_pair(pair);
+      data::TokenPair tokens = token_pair(*source_, *target_, pair);
       if (static_cast<std::int64_t>(std::max(tokens.source.size(), tokens.target.size())) > recipe_.data.longest)
         ++data_.too_long;
       else
         pairs_.push_back(std::move(tokens));
     }
-  }
-
-  data::TokenPair tokens_of_pair(const data::TextPair& pair) const {
-    return {source_->ids(source_->cut(pair.source)), target_->ids(target_->cut(pair.target))};
   }
 
   void check_fingerprint(bool resume) {
@@ -299,7 +299,7 @@ class TextTraining {
   }
 
   void take_validation(const std::vector<data::TextPair>& valid) {
-    for (const data::TextPair& pair : valid) valid_pairs_.push_back(tokens_of_pair(pair));
+    for (const data::TextPair& pair : valid) valid_pairs_.push_back(token_pair(*source_, *target_, pair));
     valid_items_ = data::gather_references(valid);
     const std::int64_t most = recipe_.train.valid_items;
     if (most > 0 && static_cast<std::int64_t>(valid_items_.size()) > most) valid_items_.resize(static_cast<std::size_t>(most));
@@ -481,7 +481,7 @@ PairBatch read_pairs(const Run& run, const std::string& split, std::int64_t most
   for (const data::TextPair& pair : read_split(run, split).pairs) {
     if (static_cast<std::int64_t>(tokens.size()) == most) break;
     rows.push_back(static_cast<std::int64_t>(tokens.size()));
-    tokens.push_back({run.source.ids(run.source.cut(pair.source)), run.target.ids(run.target.cut(pair.target))});
+    tokens.push_back(token_pair(run.source, run.target, pair));
   }
   return {source_batch(tokens, rows), target_batch(tokens, rows)};
 }
@@ -522,7 +522,7 @@ std::vector<Likelihood> likelihoods(Run& run, const std::vector<data::TextPair>&
   std::vector<data::TokenPair> ids;
   std::vector<std::vector<std::int64_t>> sources;
   for (const data::TextPair& pair : pairs) {
-    ids.push_back({run.source.ids(run.source.cut(pair.source)), run.target.ids(run.target.cut(pair.target))});
+    ids.push_back(token_pair(run.source, run.target, pair));
     sources.push_back(ids.back().source);
   }
   std::vector<Likelihood> read(pairs.size());
