@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/arguments.h"
+#include "cli/blas.h"
 
 namespace {
 
@@ -42,6 +43,7 @@ int run(const attend::cli::Arguments& arguments) {
 
 int main(int count, char** values) {
   try {
+    attend::cli::restart_with_widest_kernels(values);
     attend::cli::Arguments arguments;
     int status = attend::cli::done;
     if (!attend::cli::parse(count, values, arguments, status)) return status;

@@ -17,7 +17,9 @@ int usable_cores() {
 }  // namespace
 
 std::string version_text() {
-  return format("attend {}\nlibtorch {}\nBLAS {}\nSIMD {}\nthreads {}\n", ATTEND_VERSION, ATTEND_LIBTORCH_VERSION, find_blas().file,
+  const Blas blas = find_blas();
+  const std::string kernels = blas.kernels.empty() ? "" : format(" ({})", blas.kernels);
+  return format("attend {}\nlibtorch {}\nBLAS {}{}\nSIMD {}\nthreads {}\n", ATTEND_VERSION, ATTEND_LIBTORCH_VERSION, blas.file, kernels,
                 addressing::simd_target(), usable_cores());
 }
 

@@ -2,6 +2,7 @@
 
 #include "attend/base/error.h"
 #include "kernels/recurrent_cell.h"
+#include "layers/rows.h"
 
 namespace attend::layers {
 namespace {
@@ -75,14 +76,6 @@ struct Places {
 Places places(std::int64_t step, std::int64_t steps, bool reverse) {
   const std::int64_t time = reverse ? steps - 1 - step : step;
   return reverse ? Places{time, time, time + 1} : Places{time, time + 1, time};
-}
-
-// Rows of a batch, in parts that are worth a thread.
-template <class F>
-void for_rows(std::int64_t rows, std::int64_t width, const F& each) {
-  at::parallel_for(0, rows, std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(width, 1)), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) each(row);
-  });
 }
 
 const bool* valid_at(const Tensor& valid, std::int64_t time) { return valid.defined() ? valid.data_ptr<bool>() + time * valid.size(1) : nullptr; }
@@ -354,10 +347,6 @@ class FusedSequence : public torch::autograd::Function<FusedSequence> {
     return gradients;
   }
 };
-
-bool has_kernels(const Tensor& tensor) {
-  return tensor.device().is_cpu() && (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kDouble);
-}
 
 }  // namespace
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "attend/core/recording.h"
+#include "attend/layers/attentive_gru.h"
 #include "models/checks.h"
 #include "models/maxout.h"
 
@@ -65,16 +67,18 @@ ModelOutput Rnnsearch::forward(const TokenBatch& source, const TokenBatch& targe
   const std::int64_t steps = target.tokens.size(1) - 1;
   const Tensor given = target.tokens.slice(1, 0, steps), wanted = target.tokens.slice(1, 1);      // [B, Lt]
   const Tensor embedded = drop(target_embedding_(given));                                         // [B, Lt, E]
-  const Tensor from_tokens = gates_of_token_(embedded);                                           // [B, Lt, 3D]
-  const Mask mask = Mask::lengths(source.lengths);
-  std::vector<Tensor> states{encoded.start}, contexts;                                            // s_0 …, c_1 …
-  for (std::int64_t i = 0; i < steps; ++i) {
-    const Tensor& before = states.back();                                                         // s_{i−1} [B, D]
-    contexts.push_back(attention_(before.unsqueeze(1), encoded.keys, encoded.memory, mask));      // c_i [B, 1, 2H]
-    // the last state is read by nobody
-    if (i + 1 < steps) states.push_back(next_state(before, from_tokens.select(1, i), contexts.back().squeeze(1)));
-  }
-  const Tensor logits = deep_output(at::stack(states, 1), embedded, at::cat(contexts, 1));        // [B, Lt, V]
+  const layers::AttentiveGruResult decoded = layers::attentive_gru({.projected = gates_of_token_(embedded),  // W y of r, z and s̃ [B, Lt, 3D]
+                                                                   .first = encoded.start,
+                                                                   .keys = encoded.keys,
+                                                                   .memory = encoded.memory,
+                                                                   .lengths = source.lengths,
+                                                                   .query_weight = attention_->query_projection(),
+                                                                   .energy = attention_->energy(),
+                                                                   .context_weight = gates_of_context_->weight,
+                                                                   .state_weight = gates_of_state_});
+  if (Recording::wants(*attention_))
+    Recording::report(*attention_, "alignment", decoded.weights.unsqueeze(1), {"batch", "head", "query", "key"});
+  const Tensor logits = deep_output(decoded.states, embedded, decoded.contexts);                  // [B, Lt, V]
   return {logits, {{"cross_entropy", cross_entropy(logits, wanted, is_training() ? options_.label_smoothing : 0.0)}}};
 }
 

@@ -84,6 +84,17 @@ TEST(Version, SaysWhatAttendStandsOn) {
   EXPECT_THAT(lines[4], testing::MatchesRegex("threads [1-9][0-9]*"));
 }
 
+// An OpenBLAS older than the processor takes SSE kernels, a quarter as fast; attend asks it for better ones, but never against the user.
+TEST(Version, BlasUsesTheProcessorsVectors) {
+  const std::vector<std::string> lines = lines_of(run({"--version"}).output);
+  ASSERT_THAT(lines, SizeIs(5));
+  if (lines[3].find("AVX") == std::string::npos) GTEST_SKIP() << lines[3] << ": every OpenBLAS knows this processor";
+  EXPECT_THAT(lines[2], Not(testing::ContainsRegex("Prescott|Core2|Penryn|Nehalem|Atom|Opteron|Barcelona"))) << lines[3];
+  const std::vector<std::string> asked = lines_of(run({"--version"}, {}, {.environment = {{"OPENBLAS_CORETYPE", "Nehalem"}}}).output);
+  ASSERT_THAT(asked, SizeIs(5));
+  EXPECT_THAT(asked[2], HasSubstr("(Nehalem)"));
+}
+
 TEST(Systems, AreListedForPeopleAndPrograms) {
   const Ending text = run({"systems"});
   EXPECT_EQ(text.status, 0);

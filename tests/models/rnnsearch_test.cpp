@@ -66,7 +66,7 @@ TEST(Rnnsearch, KeepsTheRulesOfItsKind) {
     rules::expect_padding_to_change_nothing(*model, form);
     rules::expect_rows_to_be_alone(*model, form);
     rules::expect_causality(*model, form);
-    rules::expect_recorded_alignments(*model, form, 4);
+    rules::expect_recorded_alignments(*model, form, 1);
   }
 }
 

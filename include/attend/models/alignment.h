@@ -23,6 +23,10 @@ class ATTEND_API AlignmentImpl : public torch::nn::Cloneable<AlignmentImpl> {
   // query [B, Lq, Dq], keys [B, Lk, A], memory [B, Lk, Dk] → c [B, Lq, Dk]. Masks, edge cases, types, exceptions: see addressing::read().
   Tensor forward(const Tensor& query, const Tensor& keys, const Tensor& memory, const Mask& mask = {});
 
+  // W_a and v_a, for those who compare in an operation of their own.
+  const Tensor& query_projection() const { return query_projection_; }
+  const Tensor& energy() const { return energy_; }
+
  private:
   std::int64_t query_size_, memory_size_, hidden_;
   Tensor query_projection_, key_projection_, bias_, energy_;
