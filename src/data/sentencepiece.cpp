@@ -46,13 +46,13 @@ subwords::TextReceiver receiver(std::string& text) {
   return {&text, [](void* to, const char* data, std::size_t size) { static_cast<std::string*>(to)->assign(data, size); }};
 }
 
-struct RemainingSentences {
+struct RemainingTexts {
   std::vector<std::string>::const_iterator next, end;
 };
 
-subwords::SentenceSource source(RemainingSentences& remaining) {
+subwords::TextSource source(RemainingTexts& remaining) {
   return {&remaining, [](void* from, const char** text, std::size_t* size) {
-            auto& sentences = *static_cast<RemainingSentences*>(from);
+            auto& sentences = *static_cast<RemainingTexts*>(from);
             if (sentences.next == sentences.end) return false;
             *text = sentences.next->data(), *size = sentences.next->size();
             ++sentences.next;
@@ -103,7 +103,7 @@ void SentencePiece::train(const std::vector<std::string>& sentences, const Sente
   };
   std::vector<subwords::Setting> settings;
   for (const auto& [name, value] : named) settings.push_back({name, value.c_str()});
-  RemainingSentences remaining{sentences.begin(), sentences.end()};
+  RemainingTexts remaining{sentences.begin(), sentences.end()};
   std::string model, error;
   if (!functions().train(source(remaining), settings.data(), settings.size(), receiver(model), receiver(error)))
     throw InvalidArgument("SentencePiece: training failed: " + error);
@@ -135,11 +135,16 @@ std::vector<std::string> SentencePiece::encode_as_pieces(std::string_view text) 
 }
 
 std::string SentencePiece::decode(const std::vector<std::int64_t>& ids) const {
-  std::vector<int> checked;
-  for (const std::int64_t id : ids) checked.push_back(impl_->checked(id));
+  std::vector<std::string> pieces;
+  for (const std::int64_t id : ids) pieces.push_back(piece(id));
+  return decode_pieces(pieces);
+}
+
+std::string SentencePiece::decode_pieces(const std::vector<std::string>& pieces) const {
+  RemainingTexts remaining{pieces.begin(), pieces.end()};
   std::string text, error;
-  if (!functions().decode(impl_->model, checked.data(), checked.size(), receiver(text), receiver(error)))
-    throw InvalidArgument("SentencePiece: the ids can't be decoded: " + error);
+  if (!functions().decode(impl_->model, source(remaining), receiver(text), receiver(error)))
+    throw InvalidArgument("SentencePiece: the pieces can't be decoded: " + error);
   return text;
 }
 

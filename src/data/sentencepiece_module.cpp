@@ -47,7 +47,7 @@ auto guarded(TextReceiver error, Work work) noexcept -> decltype(work()) {
 
 class Sentences : public sentencepiece::SentenceIterator {
  public:
-  explicit Sentences(SentenceSource source) : source_(source) { Next(); }
+  explicit Sentences(TextSource source) : source_(source) { Next(); }
   bool done() const override { return done_; }
   void Next() override {
     const char* text = nullptr;
@@ -59,12 +59,12 @@ class Sentences : public sentencepiece::SentenceIterator {
   sentencepiece::util::Status status() const override { return {}; }
 
  private:
-  SentenceSource source_;
+  TextSource source_;
   std::string sentence_;
   bool done_ = false;
 };
 
-bool train(SentenceSource source, const Setting* settings, std::size_t setting_count, TextReceiver model, TextReceiver error) {
+bool train(TextSource source, const Setting* settings, std::size_t setting_count, TextReceiver model, TextReceiver error) {
   return guarded(error, [&] {
     std::unordered_map<std::string, std::string> named;
     for (std::size_t i = 0; i < setting_count; ++i) named.emplace(settings[i].name, settings[i].value);
@@ -116,10 +116,14 @@ bool encode(const Model* model, const char* text, std::size_t size, IdReceiver r
   });
 }
 
-bool decode(const Model* model, const int* ids, std::size_t count, TextReceiver receiver, TextReceiver error) {
+bool decode(const Model* model, TextSource source, TextReceiver receiver, TextReceiver error) {
   return guarded(error, [&] {
+    std::vector<std::string> pieces;
+    const char* piece = nullptr;
+    std::size_t size = 0;
+    while (source.next(source.from, &piece, &size)) pieces.emplace_back(piece, size);
     std::string text;
-    if (!succeeded(model->processor.Decode(std::vector<int>(ids, ids + count), &text), error)) return false;
+    if (!succeeded(model->processor.Decode(pieces, &text), error)) return false;
     give(receiver, text);
     return true;
   });

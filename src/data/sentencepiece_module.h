@@ -21,8 +21,8 @@ struct IdReceiver {
   void (*take)(void* to, int id);
 };
 
-// Gives one sentence a call; false when there are no more.
-struct SentenceSource {
+// Gives one text a call, a sentence or a piece; false when there are no more.
+struct TextSource {
   void* from;
   bool (*next)(void* from, const char** text, std::size_t* size);
 };
@@ -34,14 +34,14 @@ struct Setting {
 
 // Every function that can fail gives `error` a text in that case, and returns false or null.
 struct Functions {
-  bool (*train)(SentenceSource sentences, const Setting* settings, std::size_t setting_count, TextReceiver model, TextReceiver error);
+  bool (*train)(TextSource sentences, const Setting* settings, std::size_t setting_count, TextReceiver model, TextReceiver error);
   Model* (*load)(const char* bytes, std::size_t size, TextReceiver error);
   void (*release)(Model* model);
   int (*size)(const Model* model);
   int (*special_id)(const Model* model, int which);  // 0 padding, 1 unknown, 2 begin, 3 end; -1 where the model has none
   bool (*piece)(const Model* model, int id, TextReceiver piece, TextReceiver error);
   bool (*encode)(const Model* model, const char* text, std::size_t size, IdReceiver ids, TextReceiver error);
-  bool (*decode)(const Model* model, const int* ids, std::size_t count, TextReceiver text, TextReceiver error);
+  bool (*decode)(const Model* model, TextSource pieces, TextReceiver text, TextReceiver error);
 };
 
 // The one symbol that the module exports, of type const Functions.

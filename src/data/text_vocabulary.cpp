@@ -85,7 +85,7 @@ std::vector<std::string> TextVocabulary::cut(std::string_view text) const {
 }
 
 std::string TextVocabulary::join(const std::vector<std::string>& tokens) const {
-  return pieces_ ? pieces_->decode(ids(tokens)) : data::join(tokens, options_.unit);
+  return pieces_ ? pieces_->decode_pieces(tokens) : data::join(tokens, options_.unit);
 }
 
 }  // namespace attend::data

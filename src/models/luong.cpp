@@ -1,6 +1,5 @@
 #include "attend/models/luong.h"
 
-#include "attend/core/shapes.h"
 #include "models/checks.h"
 
 namespace attend::models {
@@ -44,7 +43,7 @@ Luong::Luong(std::int64_t source_vocabulary, std::int64_t target_vocabulary, Luo
 }
 
 Luong::Encoded Luong::read_source(const TokenBatch& source) {
-  check_shape(luong_name, "source tokens", source.tokens, {{"B"}, {"L"}});
+  check_source(luong_name, source);
   const Tensor embedded = drop(source_embedding_(source.tokens));                                 // [B, Ls, E]
   const layers::RecurrentResult read = encoder_(embedded, source.lengths);                        // output [B, Ls, 2H]
   // both directions of each layer side by side: [B, layers, 2H] → [B, layers, D]

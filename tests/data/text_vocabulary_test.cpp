@@ -56,6 +56,14 @@ TEST_P(TextVocabularies, TextsComeBackFromTheirNumbers) {
   EXPECT_THAT(vocabulary.cut(""), testing::IsEmpty());
 }
 
+// As where an unknown token has been replaced by one of the source.
+TEST_P(TextVocabularies, ATokenThatItDoesntHaveStandsForItself) {
+  const TextVocabulary vocabulary = TextVocabulary::make(sentences, options_for(GetParam()), file);
+  std::vector<std::string> tokens = vocabulary.cut(sentences.front());
+  tokens.push_back("Ω");
+  EXPECT_THAT(vocabulary.join(tokens), testing::AllOf(testing::StartsWith(sentences.front()), testing::EndsWith("Ω")));
+}
+
 TEST_P(TextVocabularies, TheSameTextsGiveTheSameBytesAndTheFileGivesTheSameVocabulary) {
   const auto options = options_for(GetParam());
   const TextVocabulary made = TextVocabulary::make(sentences, options, file);

@@ -4,28 +4,23 @@
 #include <gtest/gtest.h>
 #include <torch/optim/adam.h>
 
-#include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <functional>
 #include <map>
 
 #include "attend/base/error.h"
 #include "attend/core/recording.h"
-#include "attend/io/file.h"
-#include "tests/reference/gradients.h"
+#include "tests/models/rules.h"
 #include "tests/reference/luong.h"
 
 namespace attend::models {
 namespace {
 
-using testing::ElementsAre;
 using testing::StrEq;
 using testing::ThrowsMessage;
 
-using Tokens = std::vector<std::int64_t>;
+using rules::batch_of, rules::loss_of, rules::source_vocabulary, rules::sources, rules::target_vocabulary, rules::targets;
 
-constexpr std::int64_t source_vocabulary = 9, target_vocabulary = 7;
 const LuongOptions small = {.embedding = 3, .hidden = 4, .decoder_hidden = 5};
 
 std::vector<LuongOptions> all_luong_forms() {
@@ -47,36 +42,10 @@ std::string luong_form(const LuongOptions& options) {
          ", " + std::string(name_of(options.attention.window));
 }
 
-// In float64 and not training, with weights that are large enough to matter.
 std::shared_ptr<Luong> make_luong(const LuongOptions& options) {
   const auto model = std::make_shared<Luong>(source_vocabulary, target_vocabulary, options);
-  model->to(at::kDouble);
-  model->eval();
-  const torch::NoGradGuard no_gradient;
-  for (Tensor& parameter : model->parameters()) parameter.normal_(0, 0.7);
+  rules::prepare(*model);
   return model;
-}
-
-TokenBatch batch_of(const std::vector<Tokens>& rows, std::int64_t padding = 0) {
-  std::size_t longest = 0;
-  Tokens lengths;
-  for (const Tokens& row : rows) {
-    longest = std::max(longest, row.size());
-    lengths.push_back(static_cast<std::int64_t>(row.size()));
-  }
-  std::vector<Tensor> tensors;
-  for (Tokens row : rows) {
-    row.resize(longest + static_cast<std::size_t>(padding), padding_token);
-    tensors.push_back(at::tensor(row, at::kLong));
-  }
-  return {at::stack(tensors), at::tensor(lengths, at::kLong)};
-}
-
-const std::vector<Tokens> sources = {{4, 8, 5, 6, 3}, {7, 3}, {5, 5, 3}};
-const std::vector<Tokens> targets = {{2, 5, 3}, {2, 4, 6, 4, 3}, {2, 6, 5, 3}};
-
-double loss_of(Luong& model, const TokenBatch& source, const TokenBatch& target) {
-  return model.forward(source, target).losses[0].value.item<double>();
 }
 
 using NamedNumbers = std::function<reference::Vector(const std::string& name)>;
@@ -138,22 +107,7 @@ std::vector<LuongOptions> every_luong_form() {
 }
 
 reference::LuongModel reference_of(const Luong& model, const LuongOptions& options) {
-  const auto parameters = model.named_parameters();
-  const auto named = [&](const std::string& name) {
-    const Tensor* found = parameters.find(name);
-    return found == nullptr ? reference::Vector() : reference::numbers(*found);
-  };
-  const auto recurrent = [&](const std::string& name, bool bidirectional) {
-    std::vector<reference::RecurrentWeights> weights;
-    for (std::int64_t layer = 0; layer < options.layers; ++layer)
-      for (const char* direction : {"", "_reverse"}) {
-        if (!bidirectional && *direction != '\0') continue;
-        const std::string suffix = "_l" + std::to_string(layer) + direction;
-        weights.push_back({named(name + ".weight_ih" + suffix), named(name + ".weight_hh" + suffix), named(name + ".bias_ih" + suffix),
-                           named(name + ".bias_hh" + suffix)});
-      }
-    return weights;
-  };
+  const auto named = [&](const std::string& name) { return rules::named(model, name); };
   const auto cell = options.cell == layers::Cell::gru ? reference::RecurrentCell::gru : reference::RecurrentCell::lstm;
   const std::int64_t decoder_input = options.embedding + (options.input_feeding ? options.decoder_hidden : 0);
   return {.input_feeding = options.input_feeding,
@@ -162,8 +116,8 @@ reference::LuongModel reference_of(const Luong& model, const LuongOptions& optio
           .target_embedding = named("target_embedding.weight"),
           .encoder_sizes = {cell, options.embedding, options.hidden, options.layers, 2},
           .decoder_sizes = {cell, decoder_input, options.decoder_hidden, options.layers, 1},
-          .encoder = recurrent("encoder", true),
-          .decoder = recurrent("decoder", false),
+          .encoder = rules::recurrent_of(model, "encoder", options.layers, true),
+          .decoder = rules::recurrent_of(model, "decoder", options.layers, false),
           .first_state_weight = named("first_state.weight"),
           .first_state_bias = named("first_state.bias"),
           .first_cell_weight = named("first_cell.weight"),
@@ -182,83 +136,31 @@ TEST(Luong, EqualsItsEquationsOnAPaddedBatch) {
   for (const LuongOptions& options : every_luong_form()) {
     const std::shared_ptr<Luong> model = make_luong(options);
     const reference::LuongModel equations = reference_of(*model, options);
-    Recording recording(*model);
-    const Tensor logits = model->forward(batch_of(sources), batch_of(targets)).output;
-    std::vector<Tensor> steps;
-    for (const Recording::Item& item : recording.take()) steps.push_back(item.tensor);
-    const Tensor alignments = at::cat(steps, 2);
-    ASSERT_EQ(logits.sizes(), at::IntArrayRef({3, 4, target_vocabulary}));
-    ASSERT_EQ(alignments.sizes(), at::IntArrayRef({3, 1, 4, 5}));
-    const reference::Tolerance near = reference::tolerance(reference::Type::float64, 64);
-    for (std::size_t row = 0; row < sources.size(); ++row) {
-      const Tokens given(targets[row].begin(), targets[row].end() - 1);
-      const reference::LuongOutcome wanted = reference::luong(equations, sources[row], given);
-      for (std::size_t t = 0; t < given.size(); ++t) {
-        const auto b = static_cast<std::int64_t>(row), place = static_cast<std::int64_t>(t);
-        reference::Vector alignment = wanted.alignments[t];
-        alignment.resize(5, 0.0);
-        EXPECT_EQ(reference::difference("logits", reference::numbers(logits[b][place]), wanted.logits[t], near), "")
-            << luong_form(options) << ", row " << row << ", step " << t;
-        EXPECT_EQ(reference::difference("alignment", reference::numbers(alignments[b][0][place]), alignment, near), "")
-            << luong_form(options) << ", row " << row << ", step " << t;
-      }
-    }
+    rules::expect_equations(*model, luong_form(options), [&](const rules::Tokens& source, const rules::Tokens& target) {
+      return reference::luong(equations, source, target);
+    });
   }
 }
 
-TEST(Luong, TeacherForcingAndStepsGiveTheSameProbabilities) {
-  const TokenBatch source = batch_of(sources), target = batch_of(targets);
+TEST(Luong, KeepsTheRulesOfItsKind) {
   for (const LuongOptions& options : every_luong_form()) {
+    const std::string form = luong_form(options);
     const std::shared_ptr<Luong> model = make_luong(options);
-    const torch::NoGradGuard no_gradient;
-    const Tensor wanted = model->forward(source, target).output.log_softmax(-1);
-    DecoderState state = model->encode(source);
-    for (std::int64_t t = 0; t < wanted.size(1); ++t) {
-      const Tensor got = model->step(target.tokens.select(1, t), state);
-      EXPECT_TRUE(at::allclose(got, wanted.select(1, t), 1e-12, 1e-12)) << luong_form(options) << ", step " << t;
-      EXPECT_TRUE(at::allclose(got.exp().sum(1), at::ones({3}, at::kDouble))) << luong_form(options);
-    }
+    rules::expect_steps_to_equal_teacher_forcing(*model, form);
+    rules::expect_reordered_states_to_go_on(*model, form);
+    rules::expect_padding_to_change_nothing(*model, form);
+    rules::expect_rows_to_be_alone(*model, form);
+    rules::expect_causality(*model, form);
   }
 }
 
-TEST(Luong, ReorderedStatesGoOnAsTheirRowsWouldHave) {
-  const Tensor rows = at::tensor({2, 0, 0, 1}, at::kLong), first = at::full({3}, begin_token, at::kLong),
-               second = at::tensor({4, 5, 6}, at::kLong);
-  for (const LuongOptions& options : every_luong_form()) {
+TEST(Luong, RowsAreAloneWithSmoothedLabelsToo) {
+  for (LuongOptions options : all_luong_forms()) {
+    options.label_smoothing = 0.1;
     const std::shared_ptr<Luong> model = make_luong(options);
-    const torch::NoGradGuard no_gradient;
-    DecoderState state = model->encode(batch_of(sources));
-    model->step(first, state);
-    DecoderState reordered = SequenceToSequence::reorder(state, rows);
-    const Tensor wanted = model->step(second, state), got = model->step(second.index_select(0, rows), reordered);
-    EXPECT_TRUE(at::allclose(got, wanted.index_select(0, rows), 1e-12, 1e-12)) << luong_form(options);
+    model->train();
+    rules::expect_rows_to_be_alone(*model, luong_form(options));
   }
-}
-
-TEST(Luong, MorePaddingChangesNothing) {
-  for (const LuongOptions& options : every_luong_form()) {
-    const std::shared_ptr<Luong> model = make_luong(options);
-    const ModelOutput little = model->forward(batch_of(sources), batch_of(targets)),
-                      much = model->forward(batch_of(sources, 4), batch_of(targets, 3));
-    EXPECT_TRUE(at::allclose(much.output.slice(1, 0, 4), little.output, 1e-12, 1e-12)) << luong_form(options);
-    EXPECT_NEAR(much.losses[0].value.item<double>(), little.losses[0].value.item<double>(), 1e-12) << luong_form(options);
-  }
-}
-
-TEST(Luong, TheLossOfABatchIsTheMeanOverItsTokens) {
-  for (const double label_smoothing : {0.0, 0.1})
-    for (LuongOptions options : all_luong_forms()) {
-      options.label_smoothing = label_smoothing;
-      const std::shared_ptr<Luong> model = make_luong(options);
-      model->train();
-      double sum = 0, tokens = 0;
-      for (std::size_t row = 0; row < sources.size(); ++row) {
-        const auto count = static_cast<double>(targets[row].size() - 1);
-        sum += count * loss_of(*model, batch_of({sources[row]}), batch_of({targets[row]}));
-        tokens += count;
-      }
-      EXPECT_NEAR(loss_of(*model, batch_of(sources), batch_of(targets)), sum / tokens, 1e-12) << luong_form(options);
-    }
 }
 
 TEST(Luong, ItsLossIsTheCrossEntropyOfWhatFollows) {
@@ -286,13 +188,7 @@ TEST(Luong, HasTheGradientsOfItsFormula) {
   LuongOptions located = fed;
   located.attention = {.score = addressing::Score::location, .window = addressing::Window::local_p, .positions = 3, .window_width = 1};
   const LuongOptions tied = {.embedding = 3, .hidden = 2, .decoder_hidden = 3, .tied = true};
-  for (const LuongOptions& options : {fed, deep, located, tied}) {
-    const std::shared_ptr<Luong> model = make_luong(options);
-    model->train();
-    const TokenBatch source = batch_of({{4, 8, 5}, {7, 3}}), target = batch_of({{2, 3}, {2, 4, 6, 3}});
-    EXPECT_EQ(reference::gradient_difference([&] { return model->forward(source, target).losses[0].value; }, model->parameters()), "")
-        << luong_form(options);
-  }
+  for (const LuongOptions& options : {fed, deep, located, tied}) rules::expect_gradients(*make_luong(options), luong_form(options));
 }
 
 TEST(Luong, HasNoStepBeforeTheFirstWithoutRows) {
@@ -307,66 +203,21 @@ TEST(Luong, HasNoStepBeforeTheFirstWithoutRows) {
 TEST(Luong, DropsOnlyWhileTraining) {
   LuongOptions options = small;
   options.dropout = 0.5;
-  const std::shared_ptr<Luong> model = make_luong(options);
-  const TokenBatch source = batch_of(sources), target = batch_of(targets);
-  EXPECT_EQ(loss_of(*model, source, target), loss_of(*model, source, target));
-  model->train();
-  EXPECT_NE(loss_of(*model, source, target), loss_of(*model, source, target));
+  rules::expect_to_drop_only_while_training(*make_luong(options));
 }
 
 TEST(Luong, ItsRecordedAlignmentsSumToOneOverTheRealSource) {
-  for (const LuongOptions& options : all_luong_forms()) {
-    const std::shared_ptr<Luong> model = make_luong(options);
-    EXPECT_EQ(model->alignment_module(), "attention");
-    Recording recording(*model, {.modules = {model->alignment_module()}});
-    model->forward(batch_of(sources), batch_of(targets));
-    const std::vector<Recording::Item> items = recording.take();
-    ASSERT_EQ(items.size(), options.input_feeding ? 4u : 1u) << "one call for each step only where the step needs the last one";
-    for (const Recording::Item& item : items) {
-      EXPECT_EQ(item.module, "attention");
-      EXPECT_EQ(item.kind, "alignment");
-      EXPECT_THAT(item.axes, ElementsAre("batch", "head", "query", "key"));
-      EXPECT_TRUE(at::allclose(item.tensor.sum(-1), at::ones_like(item.tensor.sum(-1)), 1e-12, 1e-12));
-      EXPECT_EQ(item.tensor[1].slice(-1, 2).abs().max().item<double>(), 0) << "padding is seen";
-    }
-  }
-}
-
-// Random symbols; the target is the source, reversed where asked for.
-struct Pairs {
-  std::vector<Tokens> source, target;
-};
-Pairs random_pairs(std::int64_t count, bool reversed) {
-  Pairs pairs;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const Tensor symbols = at::randint(4, 10, {at::randint(2, 6, {1}).item<std::int64_t>()}, at::kLong);
-    Tokens text(symbols.data_ptr<std::int64_t>(), symbols.data_ptr<std::int64_t>() + symbols.numel());
-    pairs.source.push_back(text);
-    pairs.source.back().push_back(end_token);
-    if (reversed) std::reverse(text.begin(), text.end());
-    text.insert(text.begin(), begin_token);
-    text.push_back(end_token);
-    pairs.target.push_back(text);
-  }
-  return pairs;
+  for (const LuongOptions& options : all_luong_forms())  // one call for each step only where the step needs the last one
+    rules::expect_recorded_alignments(*make_luong(options), luong_form(options), options.input_feeding ? 4 : 1);
 }
 
 TEST(Luong, LearnsToCopyAndToReverse) {
-  for (const bool reversed : {false, true}) {
-    at::manual_seed(1);
-    LuongOptions options = {.embedding = 16, .hidden = 24, .decoder_hidden = 32, .cell = layers::Cell::gru, .input_feeding = !reversed};
-    Luong model(10, 10, options);
-    torch::optim::Adam optimizer(model.parameters(), torch::optim::AdamOptions(0.01));
-    for (int step = 0; step < 250; ++step) {
-      const Pairs pairs = random_pairs(32, reversed);
-      optimizer.zero_grad();
-      model.forward(batch_of(pairs.source), batch_of(pairs.target)).losses[0].value.backward();
-      optimizer.step();
-    }
-    model.eval();
-    const Pairs fresh = random_pairs(64, reversed);
-    EXPECT_LT(loss_of(model, batch_of(fresh.source), batch_of(fresh.target)), 0.25) << (reversed ? "reversing" : "copying");
-  }
+  for (const bool reversed : {false, true})
+    rules::expect_to_learn(
+        [&] {
+          return std::make_shared<Luong>(10, 10, LuongOptions{.embedding = 16, .hidden = 24, .decoder_hidden = 32, .cell = layers::Cell::gru, .input_feeding = !reversed});
+        },
+        reversed);
 }
 
 // --- hard attention ----------------------------------------------------------------------------------------------------------------------
@@ -415,8 +266,8 @@ TEST(Luong, HardAttentionReadsOnePlaceAndInEvaluationTheMostProbable) {
   at::manual_seed(3);
   const Tensor drawn = model->forward(source, target).output;
   const Tensor weights = recording.take()[0].tensor;
-  EXPECT_TRUE(weights.amax(-1).equal(at::ones({3, 1, 4}, at::kDouble)));
-  EXPECT_TRUE(weights.sum(-1).equal(at::ones({3, 1, 4}, at::kDouble)));
+  EXPECT_TRUE(weights.amax(-1).equal(at::ones({4, 1, 4}, at::kDouble)));
+  EXPECT_TRUE(weights.sum(-1).equal(at::ones({4, 1, 4}, at::kDouble)));
   EXPECT_EQ(weights[1].slice(-1, 2).abs().max().item<double>(), 0) << "padding is drawn";
   at::manual_seed(3);
   EXPECT_TRUE(drawn.equal(model->forward(source, target).output)) << "the same seed draws the same";
@@ -549,7 +400,7 @@ TEST(Luong, HardAttentionLearnsToCopy) {
   options.attention.expected = 0.5;
   Luong model(10, 10, options);
   torch::optim::Adam optimizer(model.parameters(), torch::optim::AdamOptions(0.01));
-  const Pairs fresh = random_pairs(64, false);
+  const rules::SymbolPairs fresh = rules::symbol_pairs(64, false);
   const auto loss = [&] {
     model.eval();
     return loss_of(model, batch_of(fresh.source), batch_of(fresh.target));
@@ -557,7 +408,7 @@ TEST(Luong, HardAttentionLearnsToCopy) {
   const double before = loss();
   for (int step = 0; step < 250; ++step) {
     model.train();
-    const Pairs pairs = random_pairs(32, false);
+    const rules::SymbolPairs pairs = rules::symbol_pairs(32, false);
     optimizer.zero_grad();
     Tensor total = at::zeros({});
     for (const LossTerm& term : model.forward(batch_of(pairs.source), batch_of(pairs.target)).losses) total = total + term.value * term.weight;
@@ -576,13 +427,7 @@ TEST(Luong, TheSameSeedGivesTheSameModel) {
   for (std::size_t i = 0; i < first.parameters().size(); ++i) EXPECT_TRUE(first.parameters()[i].equal(second.parameters()[i]));
 }
 
-TEST(Luong, ItsPageListsEveryOption) {
-  const std::string page = io::read_file(std::filesystem::path(ATTEND_SOURCE_DIR) / "docs/systems/luong.md");
-  for (const OptionDescription& option : describe_options<LuongOptions>()) {
-    const std::string row = "| `" + option.name + "` | `" + option.default_text + "` | " + option.meaning + " |\n";
-    EXPECT_NE(page.find(row), std::string::npos) << "docs/systems/luong.md lacks the row\n" << row;
-  }
-}
+TEST(Luong, ItsPageListsEveryOption) { rules::expect_page_to_list("docs/systems/luong.md", describe_options<LuongOptions>()); }
 
 auto luong_refuses(const std::string& message) { return ThrowsMessage<InvalidArgument>(StrEq("attend::models::Luong: " + message)); }
 
@@ -613,24 +458,8 @@ TEST(Luong, RefusesOptionsOutOfRange) {
 }
 
 TEST(Luong, RefusesTokensThatDontFit) {
-  Luong model(9, 7, small);
-  const TokenBatch source = batch_of(sources), target = batch_of(targets);
-  EXPECT_THAT([&] { model.forward({source.tokens[0], source.lengths}, target); }, luong_refuses("expected source tokens [B, L], got [5]"));
-  EXPECT_THAT(
-      [&] {
-        model.forward(source, {target.tokens.slice(0, 0, 2), target.lengths});
-      },
-      luong_refuses("expected target tokens [B, L] with B = 3, got [2, 5]"));
-  EXPECT_THAT(
-      [&] {
-        model.forward(source, batch_of({{2}, {2}, {2}}));
-      },
-      luong_refuses("expected target tokens [B, L] with L ≥ 2, for a beginning and an end, got [3, 1]"));
-  EXPECT_THAT(
-      [&] {
-        model.encode({source.tokens, at::tensor({5, 2, 6}, at::kLong)});
-      },
-      ThrowsMessage<InvalidArgument>(StrEq("attend::layers::Recurrent: expected lengths from 1 to L = 5, got 2 to 6")));
+  Luong model(source_vocabulary, target_vocabulary, small);
+  rules::expect_to_refuse_tokens(model, "attend::models::Luong");
 }
 
 }  // namespace

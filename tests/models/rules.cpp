@@ -183,13 +183,6 @@ void expect_recorded_alignments(SequenceToSequence& model, const std::string& fo
   }
 }
 
-namespace {
-
-struct SymbolPairs {
-  std::vector<Tokens> source, target;
-};
-
-// Random symbols; the target is the source, reversed where asked for.
 SymbolPairs symbol_pairs(std::int64_t count, bool is_reversed) {
   SymbolPairs pairs;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -204,8 +197,6 @@ SymbolPairs symbol_pairs(std::int64_t count, bool is_reversed) {
   }
   return pairs;
 }
-
-}  // namespace
 
 void expect_to_learn(const std::function<std::shared_ptr<SequenceToSequence>()>& make, bool is_reversed) {
   at::manual_seed(1);

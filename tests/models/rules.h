@@ -49,6 +49,11 @@ void expect_gradients(models::SequenceToSequence& model, const std::string& form
 void expect_to_drop_only_while_training(models::SequenceToSequence& model);
 // One call of the attention for each step, or for all: its weights sum to 1 over the real source.
 void expect_recorded_alignments(models::SequenceToSequence& model, const std::string& form, std::size_t calls);
+// Random symbols of vocabularies of 10; the target is the source, reversed where asked for.
+struct SymbolPairs {
+  std::vector<Tokens> source, target;
+};
+SymbolPairs symbol_pairs(std::int64_t count, bool reversed);
 // `make` gives a fresh model for vocabularies of 10: after some steps it copies (or reverses) random symbols.
 void expect_to_learn(const std::function<std::shared_ptr<models::SequenceToSequence>()>& make, bool reversed);
 // The page's table has a row for each option, word for word.

@@ -65,13 +65,13 @@ Vector align(const LuongModel& model, const Vector& hidden, const std::vector<Ve
 
 }  // namespace
 
-LuongOutcome luong(const LuongModel& model, const std::vector<std::int64_t>& source, const std::vector<std::int64_t>& target) {
+DecodedOutcome luong(const LuongModel& model, const std::vector<std::int64_t>& source, const std::vector<std::int64_t>& target) {
   std::vector<Vector> read;
   for (const std::int64_t token : source) read.push_back(row_of(model.source_embedding, token, model.embedding));
   const RecurrentOutcome encoded = recurrent(model.encoder_sizes, model.encoder, read);
   const std::vector<Vector>& memory = encoded.output;  // h̄_s
 
-  LuongOutcome outcome;
+  DecodedOutcome outcome;
   std::vector<CellState> state = first_states(model, encoded.states);
   Vector attentional(static_cast<std::size_t>(model.decoder_sizes.hidden), 0.0);  // h̃_0
   for (std::size_t t = 0; t < target.size(); ++t) {

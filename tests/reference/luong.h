@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/reference/attention.h"
+#include "tests/reference/encoder_decoder.h"
 #include "tests/reference/recurrent.h"
 
 namespace attend::reference {
@@ -24,12 +25,7 @@ struct LuongModel {
   Vector output_weight, output_bias;            // W_s [V, D], [V]
 };
 
-struct LuongOutcome {
-  std::vector<Vector> logits;      // for each target place, [V]
-  std::vector<Vector> alignments;  // a_t: for each target place, one weight for each source place
-};
-
 // One pair without padding; logits[t] predicts what follows target[t].
-LuongOutcome luong(const LuongModel& model, const std::vector<std::int64_t>& source, const std::vector<std::int64_t>& target);
+DecodedOutcome luong(const LuongModel& model, const std::vector<std::int64_t>& source, const std::vector<std::int64_t>& target);
 
 }  // namespace attend::reference

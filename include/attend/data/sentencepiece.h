@@ -72,6 +72,8 @@ class ATTEND_API SentencePiece {
   std::vector<std::string> encode_as_pieces(std::string_view text) const;
   // The text of `ids`; special pieces give none, except unknown (" ⁇ "). InvalidArgument where an id is out of range.
   std::string decode(const std::vector<std::int64_t>& ids) const;
+  // The text of pieces; one that the model doesn't have stands for itself.
+  std::string decode_pieces(const std::vector<std::string>& pieces) const;
 
   // Number of pieces.
   std::int64_t size() const;
