@@ -78,6 +78,7 @@
 #include "attend/tasks/recipe.h"
 #include "attend/tasks/result_log.h"
 #include "attend/tasks/run.h"
+#include "attend/tasks/prediction.h"
 #include "attend/tasks/sequence_to_sequence.h"
 #include "attend/tasks/systems.h"
 #include "attend/train/checkpoint.h"

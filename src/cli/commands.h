@@ -6,6 +6,7 @@
 
 #include "attend/base/error.h"
 #include "attend/tasks/evaluation.h"
+#include "attend/tasks/prediction.h"
 #include "attend/tasks/sequence_to_sequence.h"
 #include "attend/tasks/systems.h"
 #include "cli/arguments.h"

@@ -59,31 +59,27 @@ HWY_INLINE V power_of_two(D d, V t) {
 }
 
 template <class T>
-std::int64_t packed_keys_count(const DotProductSizes& sizes) {
-  return rounded_up(sizes.keys, panel_keys<T>()) * sizes.key_width;
-}
-template <class T>
-std::int64_t padded_value_width(const DotProductSizes& sizes) {
-  return rounded_up(sizes.value_width, lanes_of<T>());
+HWY_INLINE std::int64_t width_in_vectors(std::int64_t width) {
+  return rounded_up(width, lanes_of<T>());
 }
 
-// [panel][Dk][keys of a panel]; 0 behind the last key.
+// [panel][width][rows of a panel]; 0 behind the last row.
 template <class T>
-void pack_panels(const DotProductSizes& sizes, const T* key, std::int64_t stride, T* packed) {
-  const std::int64_t panel = panel_keys<T>(), width = sizes.key_width;
-  for (std::int64_t first = 0; first < sizes.keys; first += panel, packed += panel * width) {
-    const std::int64_t count = std::min(panel, sizes.keys - first);
-    if (count < panel) std::fill(packed, packed + panel * width, T(0));
+void into_panels(std::int64_t rows, std::int64_t width, const T* from, std::int64_t stride, T* to) {
+  const std::int64_t panel = panel_keys<T>();
+  for (std::int64_t first = 0; first < rows; first += panel, to += panel * width) {
+    const std::int64_t count = std::min(panel, rows - first);
+    if (count < panel) std::fill(to, to + panel * width, T(0));
     for (std::int64_t j = 0; j < count; ++j) {
-      const T* row = key + (first + j) * stride;
-      for (std::int64_t c = 0; c < width; ++c) packed[c * panel + j] = row[c];
+      const T* row = from + (first + j) * stride;
+      for (std::int64_t c = 0; c < width; ++c) to[c * panel + j] = row[c];
     }
   }
 }
 
 // Scores of a strip's rows with the keys of one panel.
 template <class T>
-HWY_INLINE void score_panel(const T* query, std::int64_t width, const T* panel, T* scores, std::int64_t stride) {
+HWY_INLINE void score_panel(const T* query, std::int64_t query_stride, std::int64_t width, const T* panel, T* scores, std::int64_t stride) {
   const Vectors<T> d;
   const std::int64_t lanes = lanes_of<T>();
   hn::Vec<Vectors<T>> sums[strip_rows][panel_vectors];
@@ -93,7 +89,7 @@ HWY_INLINE void score_panel(const T* query, std::int64_t width, const T* panel, 
     hn::Vec<Vectors<T>> keys[panel_vectors];
     for (std::int64_t v = 0; v < panel_vectors; ++v) keys[v] = hn::LoadU(d, panel + v * lanes);
     for (std::int64_t r = 0; r < strip_rows; ++r) {
-      const auto q = hn::Set(d, query[r * width + c]);
+      const auto q = hn::Set(d, query[r * query_stride + c]);
       for (std::int64_t v = 0; v < panel_vectors; ++v) sums[r][v] = hn::MulAdd(q, keys[v], sums[r][v]);
     }
   }
@@ -221,13 +217,13 @@ struct Scratch {
 
 template <class T>
 std::int64_t scratch_count(const DotProductSizes& sizes) {
-  return dot_product_block_queries * (sizes.key_width + padded_value_width<T>(sizes) + 2) + strip_rows * block_panels * panel_keys<T>();
+  return dot_product_block_queries * (sizes.key_width + width_in_vectors<T>(sizes.value_width) + 2) + strip_rows * block_panels * panel_keys<T>();
 }
 
 template <class T>
 HWY_INLINE Scratch<T> scratch_of(const DotProductSizes& sizes, T* memory) {
   constexpr std::int64_t rows = dot_product_block_queries;
-  const std::int64_t width = padded_value_width<T>(sizes);
+  const std::int64_t width = width_in_vectors<T>(sizes.value_width);
   T* const context = memory + strip_rows * block_panels * panel_keys<T>();
   T* const query = context + rows * width;
   T* const largest = query + rows * sizes.key_width;
@@ -262,8 +258,8 @@ void forward_block(const DotProductSizes& sizes, const DotProductBlock<T>& block
       const Sight sight = sight_of(block, row, rows, first_key, keys);
       if (sight == Sight::none) continue;
       for (std::int64_t j = 0; j < keys; j += panel)
-        score_panel(scratch.query + row * sizes.key_width, sizes.key_width, block.packed_keys + (first_key + j) * sizes.key_width, scratch.scores + j,
-                    most_keys);
+        score_panel(scratch.query + row * sizes.key_width, sizes.key_width, sizes.key_width, block.key_panels + (first_key + j) * sizes.key_width,
+                    scratch.scores + j, most_keys);
       for (std::int64_t r = 0; r < strip_rows; ++r) {
         T* const scores = scratch.scores + r * most_keys;
         if (r < rows && (!plain || sight == Sight::some)) finish_scores(block, sight, row + r, first_key, keys, scores);
@@ -277,19 +273,188 @@ void forward_block(const DotProductSizes& sizes, const DotProductBlock<T>& block
   for (std::int64_t r = 0; r < block.queries; ++r) {
     const T scale = running.sum[r] == 0 ? T(0) : 1 / running.sum[r];
     for (std::int64_t c = 0; c < sizes.value_width; ++c) block.context[r * block.context_stride + c] = running.context[r * running.width + c] * scale;
+    if (block.log_sums != nullptr) block.log_sums[r] = running.largest[r] + (running.sum[r] == 0 ? T(0) : std::log2(running.sum[r]));
   }
 }
 
-std::int64_t packed_keys_float(const DotProductSizes& sizes) { return packed_keys_count<float>(sizes); }
-std::int64_t packed_keys_double(const DotProductSizes& sizes) { return packed_keys_count<double>(sizes); }
-std::int64_t value_width_float(const DotProductSizes& sizes) { return padded_value_width<float>(sizes); }
-std::int64_t value_width_double(const DotProductSizes& sizes) { return padded_value_width<double>(sizes); }
+// --- backward ------------------------------------------------------------------------------------------------------------------------
+
+// Strips of rows need whole strips: what a block copies of its queries and context gradients, with zeros behind the last.
+template <class T>
+struct GradientScratch {
+  T *query, *context_gradient;   // [block queries, Dk], scaled for the scores; [block queries, Dv]
+  T *weights, *score_gradients;  // [block queries, block keys]
+  T* weight_gradients;           // [strip rows, block keys]
+};
+
+template <class T>
+std::int64_t gradient_scratch_count(const DotProductSizes& sizes) {
+  return dot_product_block_queries * (sizes.key_width + sizes.value_width + 2 * dot_product_block_keys) + strip_rows * dot_product_block_keys;
+}
+
+template <class T>
+HWY_INLINE GradientScratch<T> gradient_scratch_of(const DotProductSizes& sizes, T* memory) {
+  constexpr std::int64_t rows = dot_product_block_queries, keys = dot_product_block_keys;
+  T* const context_gradient = memory + rows * sizes.key_width;
+  T* const weights = context_gradient + rows * sizes.value_width;
+  return {memory, context_gradient, weights, weights + rows * keys, weights + 2 * rows * keys};
+}
+
+// A row's weights from its scores, which come as finish_scores() leaves them; exactly 0 where a key isn't seen.
+template <class T>
+HWY_INLINE void weights_again(std::int64_t keys, T log_sum, T* scores) {
+  constexpr T nothing = -std::numeric_limits<T>::infinity();
+  if (log_sum == nothing) {
+    std::fill(scores, scores + keys, T(0));
+    return;
+  }
+  for_lanes<T>(keys, [&](auto d, std::int64_t j) {
+    const auto score = hn::LoadU(d, scores + j);
+    const auto weight = power_of_two(d, hn::Sub(score, hn::Set(d, log_sum)));
+    hn::StoreU(hn::IfThenZeroElse(hn::Eq(score, hn::Set(d, nothing)), weight), d, scores + j);
+  });
+}
+
+// Of a strip's rows: weights and gradients of the scores into their rows of the block.
+template <class T>
+HWY_INLINE void strip_gradients(const DotProductSizes& sizes, const DotProductGradients<T>& block, const DotProductBlock<T>& forward, Sight sight,
+                                const GradientScratch<T>& scratch, std::int64_t row, std::int64_t rows) {
+  const std::int64_t panel = panel_keys<T>(), most_keys = dot_product_block_keys;
+  T* const weights = scratch.weights + row * most_keys;
+  for (std::int64_t j = 0; j < block.keys; j += panel) {
+    score_panel(scratch.query + row * sizes.key_width, sizes.key_width, sizes.key_width, block.key_panels + (block.first_key + j) * sizes.key_width,
+                weights + j, most_keys);
+    score_panel(scratch.context_gradient + row * sizes.value_width, sizes.value_width, sizes.value_width,
+                block.value_panels + (block.first_key + j) * sizes.value_width, scratch.weight_gradients + j, most_keys);
+  }
+  for (std::int64_t r = 0; r < strip_rows; ++r) {
+    T* const w = weights + r * most_keys;
+    T* const ds = scratch.score_gradients + (row + r) * most_keys;
+    const T* const dw = scratch.weight_gradients + r * most_keys;
+    if (r >= rows) {  // behind the last query
+      std::fill(w, w + block.keys, T(0));
+      std::fill(ds, ds + block.keys, T(0));
+      continue;
+    }
+    if (block.soft_cap > 0)  // its slope, of the score before it
+      for_lanes<T>(block.keys, [&](auto d, std::int64_t j) {
+        const auto t = hyperbolic_tangent(d, hn::LoadU(d, w + j));
+        hn::StoreU(hn::NegMulAdd(t, t, hn::Set(d, 1)), d, ds + j);
+      });
+    if (sight == Sight::some || block.soft_cap > 0 || block.bias != nullptr) finish_scores(forward, sight, row + r, block.first_key, block.keys, w);
+    weights_again(block.keys, block.log_sums[row + r], w);
+    const T product = block.context_products[row + r];
+    T* const of_bias = block.bias_gradient == nullptr ? nullptr : block.bias_gradient + (row + r) * block.bias_gradient_stride + block.first_key;
+    for_lanes<T>(block.keys, [&](auto d, std::int64_t j) {
+      const auto gradient = hn::Mul(hn::LoadU(d, w + j), hn::Sub(hn::LoadU(d, dw + j), hn::Set(d, product)));
+      if (of_bias != nullptr) hn::StoreU(gradient, d, of_bias + j);
+      hn::StoreU(block.soft_cap > 0 ? hn::Mul(gradient, hn::LoadU(d, ds + j)) : gradient, d, ds + j);
+    });
+  }
+}
+
+// out_j += Σ_r factors_rj · rows_r, for a strip of keys and `count` vectors of the rows' width.
+template <std::int64_t strip, std::int64_t count, class T>
+HWY_INLINE void add_outer(const T* factors, std::int64_t row_count, const T* rows, std::int64_t width, T* out) {
+  const Vectors<T> d;
+  const std::int64_t lanes = lanes_of<T>();
+  hn::Vec<Vectors<T>> sums[strip][count];
+  for (std::int64_t j = 0; j < strip; ++j)
+    for (std::int64_t v = 0; v < count; ++v) sums[j][v] = hn::LoadU(d, out + j * width + v * lanes);
+  for (std::int64_t r = 0; r < row_count; ++r) {
+    hn::Vec<Vectors<T>> row[count];
+    for (std::int64_t v = 0; v < count; ++v) row[v] = hn::LoadU(d, rows + r * width + v * lanes);
+    for (std::int64_t j = 0; j < strip; ++j) {
+      const auto factor = hn::Set(d, factors[r * dot_product_block_keys + j]);
+      for (std::int64_t v = 0; v < count; ++v) sums[j][v] = hn::MulAdd(factor, row[v], sums[j][v]);
+    }
+  }
+  for (std::int64_t j = 0; j < strip; ++j)
+    for (std::int64_t v = 0; v < count; ++v) hn::StoreU(sums[j][v], d, out + j * width + v * lanes);
+}
+
+template <std::int64_t strip, class T>
+HWY_INLINE void add_outer_strip(const T* factors, std::int64_t row_count, const T* rows, std::int64_t width, T* out) {
+  const std::int64_t lanes = lanes_of<T>();
+  std::int64_t c = 0;
+  for (; c + panel_vectors * lanes <= width; c += panel_vectors * lanes)
+    add_outer<strip, panel_vectors>(factors, row_count, rows + c, width, out + c);
+  for (; c < width; c += lanes) add_outer<strip, 1>(factors, row_count, rows + c, width, out + c);
+}
+
+template <class T>
+HWY_INLINE void add_all_outer(const T* factors, std::int64_t keys, std::int64_t row_count, const T* rows, std::int64_t width, T* out) {
+  std::int64_t j = 0;
+  for (; j + strip_rows <= keys; j += strip_rows) add_outer_strip<strip_rows>(factors + j, row_count, rows, width, out + j * width);
+  for (; j < keys; ++j) add_outer_strip<1>(factors + j, row_count, rows, width, out + j * width);
+}
+
+// What finish_scores() and sight_of() read.
+template <class T>
+HWY_INLINE DotProductBlock<T> forward_of(const DotProductGradients<T>& block) {
+  DotProductBlock<T> forward;
+  forward.queries = block.queries;
+  forward.scale = block.scale, forward.soft_cap = block.soft_cap;
+  forward.keep = block.keep, forward.keep_stride = block.keep_stride;
+  forward.bias = block.bias, forward.bias_stride = block.bias_stride;
+  return forward;
+}
+
+template <class T>
+void backward_block(const DotProductSizes& sizes, const DotProductGradients<T>& block) {
+  constexpr double log2_e = 1.4426950408889634074;
+  const std::int64_t Dk = sizes.key_width, Dv = sizes.value_width, padded_rows = rounded_up(block.queries, strip_rows);
+  const DotProductBlock<T> forward = forward_of(block);
+  const Sight sight = sight_of(forward, 0, block.queries, block.first_key, block.keys);
+  if (sight == Sight::none) {
+    for (std::int64_t r = 0; r < block.queries && block.bias_gradient != nullptr; ++r)
+      std::fill_n(block.bias_gradient + r * block.bias_gradient_stride + block.first_key, block.keys, T(0));
+    return;
+  }
+  const GradientScratch<T> scratch = gradient_scratch_of<T>(sizes, block.scratch);
+  const double score_scale = block.soft_cap > 0 ? block.scale / block.soft_cap : block.scale * log2_e;
+  for (std::int64_t r = 0; r < padded_rows; ++r) {
+    for (std::int64_t c = 0; c < Dk; ++c) scratch.query[r * Dk + c] = r < block.queries ? block.query[r * block.query_stride + c] * static_cast<T>(score_scale) : T(0);
+    for (std::int64_t c = 0; c < Dv; ++c) scratch.context_gradient[r * Dv + c] = r < block.queries ? block.context_gradient[r * block.context_gradient_stride + c] : T(0);
+  }
+  for (std::int64_t row = 0; row < block.queries; row += strip_rows)
+    strip_gradients(sizes, block, forward, sight, scratch, row, std::min(strip_rows, block.queries - row));
+  add_all_outer(scratch.weights, block.keys, padded_rows, scratch.context_gradient, Dv, block.value_gradient + block.first_key * Dv);
+  // the gradients of the scores take the scale once for query and key
+  for (std::int64_t r = 0; r < padded_rows; ++r) {
+    T* const ds = scratch.score_gradients + r * dot_product_block_keys;
+    for_lanes<T>(block.keys, [&](auto d, std::int64_t j) { hn::StoreU(hn::Mul(hn::LoadU(d, ds + j), hn::Set(d, static_cast<T>(block.scale))), d, ds + j); });
+  }
+  for (std::int64_t r = 0; r < padded_rows; ++r)
+    for (std::int64_t c = 0; c < Dk; ++c) scratch.query[r * Dk + c] = r < block.queries ? block.query[r * block.query_stride + c] : T(0);
+  add_all_outer(scratch.score_gradients, block.keys, padded_rows, scratch.query, Dk, block.key_gradient + block.first_key * Dk);
+  const T* const keys = block.key + block.first_key * block.key_stride;
+  std::int64_t row = 0;
+  for (; row + strip_rows <= block.queries; row += strip_rows)
+    add_all_values(scratch.score_gradients + row * dot_product_block_keys, dot_product_block_keys, block.keys, keys, block.key_stride,
+                   block.query_gradient + row * Dk, Dk);
+  if (row == block.queries) return;
+  // the last rows through a whole strip: its rows behind them are nobody's
+  T* const last = scratch.query;
+  std::fill(last, last + strip_rows * Dk, T(0));
+  add_all_values(scratch.score_gradients + row * dot_product_block_keys, dot_product_block_keys, block.keys, keys, block.key_stride, last, Dk);
+  for (std::int64_t i = 0; i < (block.queries - row) * Dk; ++i) block.query_gradient[row * Dk + i] += last[i];
+}
+
+std::int64_t panel_float() { return panel_keys<float>(); }
+std::int64_t panel_double() { return panel_keys<double>(); }
+std::int64_t lanes_float() { return lanes_of<float>(); }
+std::int64_t lanes_double() { return lanes_of<double>(); }
 std::int64_t scratch_float(const DotProductSizes& sizes) { return scratch_count<float>(sizes); }
 std::int64_t scratch_double(const DotProductSizes& sizes) { return scratch_count<double>(sizes); }
-void pack_float(const DotProductSizes& sizes, const float* key, std::int64_t stride, float* packed) { pack_panels(sizes, key, stride, packed); }
-void pack_double(const DotProductSizes& sizes, const double* key, std::int64_t stride, double* packed) { pack_panels(sizes, key, stride, packed); }
+std::int64_t gradient_scratch_float(const DotProductSizes& sizes) { return gradient_scratch_count<float>(sizes); }
+std::int64_t gradient_scratch_double(const DotProductSizes& sizes) { return gradient_scratch_count<double>(sizes); }
+void panels_float(std::int64_t rows, std::int64_t width, const float* from, std::int64_t stride, float* to) { into_panels(rows, width, from, stride, to); }
+void panels_double(std::int64_t rows, std::int64_t width, const double* from, std::int64_t stride, double* to) { into_panels(rows, width, from, stride, to); }
 void dot_forward_float(const DotProductSizes& sizes, const DotProductBlock<float>& block) { forward_block(sizes, block); }
 void dot_forward_double(const DotProductSizes& sizes, const DotProductBlock<double>& block) { forward_block(sizes, block); }
+void dot_backward_float(const DotProductSizes& sizes, const DotProductGradients<float>& block) { backward_block(sizes, block); }
+void dot_backward_double(const DotProductSizes& sizes, const DotProductGradients<double>& block) { backward_block(sizes, block); }
 
 }  // namespace attend::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -297,67 +462,80 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace attend::kernels {
 
-HWY_EXPORT(packed_keys_float);
-HWY_EXPORT(packed_keys_double);
-HWY_EXPORT(value_width_float);
-HWY_EXPORT(value_width_double);
+namespace {
+std::int64_t rounded_up(std::int64_t number, std::int64_t multiple) { return (number + multiple - 1) / multiple * multiple; }
+}  // namespace
+
+HWY_EXPORT(panel_float);
+HWY_EXPORT(panel_double);
+HWY_EXPORT(lanes_float);
+HWY_EXPORT(lanes_double);
 HWY_EXPORT(scratch_float);
 HWY_EXPORT(scratch_double);
-HWY_EXPORT(pack_float);
-HWY_EXPORT(pack_double);
+HWY_EXPORT(gradient_scratch_float);
+HWY_EXPORT(gradient_scratch_double);
+HWY_EXPORT(panels_float);
+HWY_EXPORT(panels_double);
 HWY_EXPORT(dot_forward_float);
 HWY_EXPORT(dot_forward_double);
+HWY_EXPORT(dot_backward_float);
+HWY_EXPORT(dot_backward_double);
 
 namespace {
 template <class T>
-std::int64_t packed_value_width(const DotProductSizes& sizes) {
-  if constexpr (sizeof(T) == 4) return HWY_DYNAMIC_DISPATCH(value_width_float)(sizes);
-  else return HWY_DYNAMIC_DISPATCH(value_width_double)(sizes);
-}
+constexpr bool is_float = sizeof(T) == 4;
 }  // namespace
 
-template <>
-std::int64_t packed_keys_size<float>(const DotProductSizes& sizes) { return HWY_DYNAMIC_DISPATCH(packed_keys_float)(sizes); }
-template <>
-std::int64_t packed_keys_size<double>(const DotProductSizes& sizes) { return HWY_DYNAMIC_DISPATCH(packed_keys_double)(sizes); }
-template <>
-std::int64_t dot_product_scratch_size<float>(const DotProductSizes& sizes) { return HWY_DYNAMIC_DISPATCH(scratch_float)(sizes); }
-template <>
-std::int64_t dot_product_scratch_size<double>(const DotProductSizes& sizes) { return HWY_DYNAMIC_DISPATCH(scratch_double)(sizes); }
-
 template <class T>
-std::int64_t packed_values_size(const DotProductSizes& sizes) {
-  return sizes.keys * packed_value_width<T>(sizes);
+std::int64_t padded_width(std::int64_t width) {
+  return rounded_up(width, is_float<T> ? HWY_DYNAMIC_DISPATCH(lanes_float)() : HWY_DYNAMIC_DISPATCH(lanes_double)());
 }
-template std::int64_t packed_values_size<float>(const DotProductSizes&);
-template std::int64_t packed_values_size<double>(const DotProductSizes&);
 
 template <class T>
-bool packed_values_needed(const DotProductSizes& sizes) {
-  return packed_value_width<T>(sizes) != sizes.value_width;
-}
-template bool packed_values_needed<float>(const DotProductSizes&);
-template bool packed_values_needed<double>(const DotProductSizes&);
-
-template <class T>
-void pack_values(const DotProductSizes& sizes, const T* value, std::int64_t stride, T* packed) {
-  const std::int64_t width = packed_value_width<T>(sizes);
-  for (std::int64_t j = 0; j < sizes.keys; ++j) {
-    std::copy(value + j * stride, value + j * stride + sizes.value_width, packed + j * width);
-    std::fill(packed + j * width + sizes.value_width, packed + (j + 1) * width, T(0));
+void pad_rows(std::int64_t rows, std::int64_t width, const T* from, std::int64_t stride, T* to) {
+  const std::int64_t padded = padded_width<T>(width);
+  for (std::int64_t j = 0; j < rows; ++j, from += stride, to += padded) {
+    std::copy(from, from + width, to);
+    std::fill(to + width, to + padded, T(0));
   }
 }
-template void pack_values<float>(const DotProductSizes&, const float*, std::int64_t, float*);
-template void pack_values<double>(const DotProductSizes&, const double*, std::int64_t, double*);
 
-void pack_keys(const DotProductSizes& sizes, const float* key, std::int64_t stride, float* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_float)(sizes, key, stride, packed);
+template <class T>
+std::int64_t panels_size(std::int64_t rows, std::int64_t width) {
+  return rounded_up(rows, is_float<T> ? HWY_DYNAMIC_DISPATCH(panel_float)() : HWY_DYNAMIC_DISPATCH(panel_double)()) * width;
 }
-void pack_keys(const DotProductSizes& sizes, const double* key, std::int64_t stride, double* packed) {
-  HWY_DYNAMIC_DISPATCH(pack_double)(sizes, key, stride, packed);
+
+template <class T>
+std::int64_t dot_product_scratch_size(const DotProductSizes& sizes) {
+  return is_float<T> ? HWY_DYNAMIC_DISPATCH(scratch_float)(sizes) : HWY_DYNAMIC_DISPATCH(scratch_double)(sizes);
+}
+
+template <class T>
+std::int64_t dot_product_gradients_scratch_size(const DotProductSizes& sizes) {
+  return is_float<T> ? HWY_DYNAMIC_DISPATCH(gradient_scratch_float)(sizes) : HWY_DYNAMIC_DISPATCH(gradient_scratch_double)(sizes);
+}
+
+template std::int64_t padded_width<float>(std::int64_t);
+template std::int64_t padded_width<double>(std::int64_t);
+template void pad_rows<float>(std::int64_t, std::int64_t, const float*, std::int64_t, float*);
+template void pad_rows<double>(std::int64_t, std::int64_t, const double*, std::int64_t, double*);
+template std::int64_t panels_size<float>(std::int64_t, std::int64_t);
+template std::int64_t panels_size<double>(std::int64_t, std::int64_t);
+template std::int64_t dot_product_scratch_size<float>(const DotProductSizes&);
+template std::int64_t dot_product_scratch_size<double>(const DotProductSizes&);
+template std::int64_t dot_product_gradients_scratch_size<float>(const DotProductSizes&);
+template std::int64_t dot_product_gradients_scratch_size<double>(const DotProductSizes&);
+
+void pack_panels(std::int64_t rows, std::int64_t width, const float* from, std::int64_t stride, float* to) {
+  HWY_DYNAMIC_DISPATCH(panels_float)(rows, width, from, stride, to);
+}
+void pack_panels(std::int64_t rows, std::int64_t width, const double* from, std::int64_t stride, double* to) {
+  HWY_DYNAMIC_DISPATCH(panels_double)(rows, width, from, stride, to);
 }
 void dot_product_forward(const DotProductSizes& sizes, const DotProductBlock<float>& block) { HWY_DYNAMIC_DISPATCH(dot_forward_float)(sizes, block); }
 void dot_product_forward(const DotProductSizes& sizes, const DotProductBlock<double>& block) { HWY_DYNAMIC_DISPATCH(dot_forward_double)(sizes, block); }
+void dot_product_backward(const DotProductSizes& sizes, const DotProductGradients<float>& block) { HWY_DYNAMIC_DISPATCH(dot_backward_float)(sizes, block); }
+void dot_product_backward(const DotProductSizes& sizes, const DotProductGradients<double>& block) { HWY_DYNAMIC_DISPATCH(dot_backward_double)(sizes, block); }
 
 }  // namespace attend::kernels
 #endif

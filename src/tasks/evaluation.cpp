@@ -8,7 +8,7 @@
 #include "attend/data/unicode.h"
 #include "attend/data/words.h"
 #include "attend/tasks/metrics/scores.h"
-#include "attend/tasks/sequence_to_sequence.h"
+#include "attend/tasks/prediction.h"
 
 namespace attend::tasks {
 namespace {

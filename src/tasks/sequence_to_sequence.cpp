@@ -4,33 +4,25 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <unordered_map>
 
 #include "attend/base/error.h"
-#include "attend/core/recording.h"
 #include "attend/data/batches.h"
 #include "attend/data/pairs.h"
 #include "attend/data/split.h"
 #include "attend/data/unicode.h"
-#include "attend/data/words.h"
-#include "attend/decode/search.h"
 #include "attend/io/crc32c.h"
 #include "attend/io/file.h"
 #include "attend/io/folder_lock.h"
 #include "attend/io/toml.h"
 #include "attend/tasks/metrics/scores.h"
+#include "attend/tasks/prediction.h"
+#include "tasks/text_data.h"
+#include "tasks/text_search.h"
 
 namespace attend::tasks {
 namespace {
 
-constexpr std::int64_t decode_batch = 128;
 constexpr std::int64_t kept_samples = 5;
-
-// --- texts and tokens ------------------------------------------------------------------------------------------------------------------
-
-bool has_too_many_words(const DataOptions& options, std::string_view text) {
-  return options.longest_words > 0 && data::count_words(text) > options.longest_words;
-}
 
 // The sum of tokens with their lengths, so that none can move to the next text unnoticed.
 std::uint32_t sum_of_tokens(const std::vector<data::TokenPair>& pairs, std::uint32_t sum) {
@@ -42,140 +34,6 @@ std::uint32_t sum_of_tokens(const std::vector<data::TokenPair>& pairs, std::uint
     }
   return sum;
 }
-
-data::TokenPair token_pair(const data::TextVocabulary& source, const data::TextVocabulary& target, const data::TextPair& pair) {
-  return {source.ids(source.cut(pair.source)), target.ids(target.cut(pair.target))};
-}
-
-// Pads to the longest row. Sources end with the token of the end, so that none is empty; targets begin and end.
-models::TokenBatch pad(const std::vector<const std::vector<std::int64_t>*>& rows, bool with_begin) {
-  std::int64_t longest = 0;
-  for (const auto* row : rows) longest = std::max(longest, static_cast<std::int64_t>(row->size()));
-  const std::int64_t width = longest + 1 + (with_begin ? 1 : 0), count = static_cast<std::int64_t>(rows.size());
-  models::TokenBatch batch{at::full({count, width}, padding_token, at::kLong), at::empty({count}, at::kLong)};
-  auto tokens = batch.tokens.accessor<std::int64_t, 2>();
-  auto lengths = batch.lengths.accessor<std::int64_t, 1>();
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::int64_t at = 0;
-    if (with_begin) tokens[i][at++] = begin_token;
-    for (const std::int64_t token : *rows[static_cast<std::size_t>(i)]) tokens[i][at++] = token;
-    tokens[i][at++] = end_token;
-    lengths[i] = at;
-  }
-  return batch;
-}
-
-models::TokenBatch source_batch(const std::vector<data::TokenPair>& pairs, const std::vector<std::int64_t>& rows) {
-  std::vector<const std::vector<std::int64_t>*> sources;
-  for (const std::int64_t row : rows) sources.push_back(&pairs[static_cast<std::size_t>(row)].source);
-  return pad(sources, false);
-}
-
-models::TokenBatch target_batch(const std::vector<data::TokenPair>& pairs, const std::vector<std::int64_t>& rows) {
-  std::vector<const std::vector<std::int64_t>*> targets;
-  for (const std::int64_t row : rows) targets.push_back(&pairs[static_cast<std::size_t>(row)].target);
-  return pad(targets, true);
-}
-
-// --- files ---------------------------------------------------------------------------------------------------------------------------
-
-std::filesystem::path corpus_file(const DataOptions& options, const std::string& split) {
-  return std::filesystem::absolute(data_folder() / options.corpus / (split + ".tsv"));
-}
-
-std::vector<std::filesystem::path> files_of(const DataOptions& options, const std::string& split) {
-  const std::vector<std::string>& given = split == "train" ? options.train : split == "valid" ? options.valid : options.test;
-  std::vector<std::filesystem::path> files;
-  for (const std::string& path : given) files.emplace_back(expand(path));
-  // a corpus may have moved since its paths were resolved
-  const bool moved = files.size() == 1 && !std::filesystem::exists(files[0]);
-  if (!options.corpus.empty() && (files.empty() || moved)) files = {corpus_file(options, split)};
-  return files;
-}
-
-// Every path in full, those of the corpus included: a run can be scored later from anywhere, whatever ATTEND_DATA is then.
-DataOptions resolved(DataOptions options) {
-  for (auto& [split, files] : {std::pair<const char*, std::vector<std::string>&>("train", options.train), {"valid", options.valid}, {"test", options.test}}) {
-    for (std::string& path : files) path = std::filesystem::absolute(expand(path)).lexically_normal().string();
-    if (files.empty() && !options.corpus.empty() && std::filesystem::exists(corpus_file(options, split)))
-      files = {corpus_file(options, split).string()};
-  }
-  return options;
-}
-
-data::Pairs read_files(const DataOptions& options, const std::vector<std::filesystem::path>& files) {
-  if (!options.corpus.empty() && files.size() == 1 && !std::filesystem::exists(files[0]))
-    throw SystemError(format("{}: not found; `attend data {}` makes it", files[0].string(), options.corpus));
-  return files.size() == 2 ? data::read_parallel(files[0], files[1]) : data::read_tsv(files[0], options.further_columns);
-}
-
-// --- search over a model ---------------------------------------------------------------------------------------------------------------
-
-// How many tokens each target may have.
-std::vector<std::int64_t> longest_targets(const Tensor& source_lengths, const DecodeOptions& options) {
-  std::vector<std::int64_t> longest;
-  const auto lengths = source_lengths.accessor<std::int64_t, 1>();
-  for (std::int64_t i = 0; i < lengths.size(0); ++i)
-    longest.push_back(static_cast<std::int64_t>(options.length_factor * static_cast<double>(lengths[i])) + options.length_extra);
-  return longest;
-}
-
-std::vector<std::vector<decode::Hypothesis>> search_batch(models::SequenceToSequence& model, const models::TokenBatch& source,
-                                                          const DecodeOptions& options, std::int64_t beam, std::int64_t n_best,
-                                                          bool alignments) {
-  torch::NoGradGuard no_gradient;
-  decode::SearchOptions how;
-  how.beam = beam;
-  how.n_best = n_best;
-  how.length_penalty = beam == 1 ? 0.0 : options.length_penalty;
-  how.coverage_penalty = beam == 1 ? 0.0 : options.coverage_penalty;
-  if (options.replace_unknown) std::erase(how.forbidden, unknown_token);
-  const char* needed_by = options.replace_unknown ? "replace_unknown" : how.coverage_penalty > 0 ? "coverage_penalty" : nullptr;
-  if (needed_by != nullptr && model.alignment_module().empty())
-    throw InvalidArgument(format("decode.{}: expected a model whose weights align target and source; this one has none: leave the setting out", needed_by));
-  models::DecoderState state = model.encode(source);
-  std::optional<Recording> recording;
-  const bool recorded = (alignments || needed_by != nullptr) && !model.alignment_module().empty();
-  if (recorded) recording.emplace(model, RecordingOptions{{model.alignment_module()}, {}});
-  decode::Stepper stepper;
-  stepper.step = [&](const Tensor& previous) { return model.step(previous, state); };
-  stepper.reorder = [&](const Tensor& rows) { state = models::SequenceToSequence::reorder(state, rows); };
-  if (recorded) stepper.alignment = [&] { return recording->take().back().tensor.mean(1).squeeze(1); };  // [N, Ls]
-  const Tensor own = source.lengths - 1;  // the end and what pads it needn't be covered
-  stepper.covered.assign(own.data_ptr<std::int64_t>(), own.data_ptr<std::int64_t>() + own.numel());
-  return decode::search(stepper, longest_targets(source.lengths, options), how);
-}
-
-// Weights over the source for each token of the target, read along it: [B, Lt, Ls]; undefined where the model aligns nothing.
-Tensor forced_alignment(models::SequenceToSequence& model, const models::TokenBatch& source, const models::TokenBatch& target) {
-  if (model.alignment_module().empty()) return {};
-  Recording recording(model, RecordingOptions{{model.alignment_module()}, {}});
-  models::DecoderState state = model.encode(source);
-  std::vector<Tensor> weights;
-  for (std::int64_t t = 0; t + 1 < target.tokens.size(1); ++t) {
-    model.step(target.tokens.select(1, t), state);
-    weights.push_back(recording.take().back().tensor.mean(1).squeeze(1));                        // [B, Ls]
-  }
-  return at::stack(weights, 1);
-}
-
-std::vector<std::string> tokens_of(const data::TextVocabulary& vocabulary, const std::vector<std::int64_t>& ids) {
-  std::vector<std::string> tokens;
-  for (const std::int64_t id : ids) tokens.push_back(vocabulary.token(id));
-  return tokens;
-}
-
-// The tokens of an answer. An unknown one, which search gives only where it is to be replaced, becomes the source token that it looked at most.
-std::vector<std::string> answer_tokens(const data::TextVocabulary& vocabulary, const decode::Hypothesis& hypothesis, const std::vector<std::string>& source) {
-  std::vector<std::string> tokens = tokens_of(vocabulary, hypothesis.tokens);
-  if (!hypothesis.alignment.defined() || source.empty()) return tokens;
-  const Tensor places = hypothesis.alignment.slice(1, 0, static_cast<std::int64_t>(source.size())).argmax(1);  // [tokens]
-  for (std::size_t i = 0; i < tokens.size(); ++i)
-    if (hypothesis.tokens[i] == unknown_token) tokens[i] = source[static_cast<std::size_t>(places[static_cast<std::int64_t>(i)].item<std::int64_t>())];
-  return tokens;
-}
-
-// --- training ------------------------------------------------------------------------------------------------------------------------
 
 // Everything that training holds besides the trainer itself.
 class TextTraining {
@@ -419,128 +277,6 @@ train::Outcome train_run(const Recipe& given, const std::filesystem::path& folde
   const train::Outcome outcome = train::train(training.functions(), recipe.train, folder, goes_on, callbacks);
   if (outcome.finished && std::filesystem::exists(files.model())) write_samples(files, training.valid_items());
   return outcome;
-}
-
-std::vector<Prediction> predict(Run& run, const std::vector<std::string>& lines, const PredictOptions& options) {
-  std::vector<Prediction> predictions(lines.size());
-  std::vector<std::vector<std::int64_t>> sources;
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    predictions[i].source = run.source.cut(lines[i]);
-    predictions[i].longer_than_trained = static_cast<std::int64_t>(predictions[i].source.size()) > run.recipe.data.longest ||
-                                         has_too_many_words(run.recipe.data, lines[i]);
-    const bool empty = lines[i].find_first_not_of(" \t") == std::string::npos;
-    if (empty || predictions[i].source.empty()) continue;
-    sources.push_back(run.source.ids(predictions[i].source));
-    places.push_back(i);
-  }
-  for (const auto& rows : data::length_batches(sources, decode_batch)) {
-    std::vector<const std::vector<std::int64_t>*> batch;
-    for (const std::int64_t row : rows) batch.push_back(&sources[static_cast<std::size_t>(row)]);
-    const auto found = search_batch(*run.model, pad(batch, false), run.recipe.decode, options.beam, options.n_best, options.alignments);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      Prediction& prediction = predictions[places[static_cast<std::size_t>(rows[i])]];
-      for (const decode::Hypothesis& hypothesis : found[i]) {
-        Prediction::Output output;
-        output.tokens = answer_tokens(run.target, hypothesis, prediction.source);
-        output.text = run.target.join(output.tokens);
-        output.score = hypothesis.score;
-        // the source's end and the padding behind it are columns too; what is shown are the text's own tokens
-        if (options.alignments && hypothesis.alignment.defined())
-          output.alignment = hypothesis.alignment.slice(1, 0, static_cast<std::int64_t>(prediction.source.size()) + 1).contiguous();
-        prediction.outputs.push_back(std::move(output));
-      }
-    }
-  }
-  return predictions;
-}
-
-view::Example record_of(const Run& run, const Prediction& prediction, const std::string& id) {
-  view::Example example;
-  example.id = id;
-  example.source = prediction.source;
-  example.source.push_back("</s>");
-  if (prediction.outputs.empty()) return example;
-  const Prediction::Output& best = prediction.outputs.front();
-  example.target = best.tokens;
-  if (!best.alignment.defined()) return example;
-  view::Item item;
-  item.module = run.model->alignment_module();
-  item.kind = view::Kind::alignment;
-  item.axes = {"head", "target", "source"};
-  item.shape = {1, best.alignment.size(0), best.alignment.size(1)};
-  const float* weights = best.alignment.data_ptr<float>();
-  item.weights.assign(weights, weights + best.alignment.numel());
-  example.items.push_back(std::move(item));
-  return example;
-}
-
-PairBatch read_pairs(const Run& run, const std::string& split, std::int64_t most) {
-  std::vector<data::TokenPair> tokens;
-  std::vector<std::int64_t> rows;
-  for (const data::TextPair& pair : read_split(run, split).pairs) {
-    if (static_cast<std::int64_t>(tokens.size()) == most) break;
-    rows.push_back(static_cast<std::int64_t>(tokens.size()));
-    tokens.push_back(token_pair(run.source, run.target, pair));
-  }
-  return {source_batch(tokens, rows), target_batch(tokens, rows)};
-}
-
-PairBatch answer_lines(Run& run, const std::vector<std::string>& lines) {
-  std::vector<data::TokenPair> tokens;
-  std::vector<std::int64_t> rows;
-  for (const Prediction& prediction : predict(run, lines)) {
-    if (prediction.outputs.empty()) continue;
-    rows.push_back(static_cast<std::int64_t>(tokens.size()));
-    tokens.push_back({run.source.ids(prediction.source), run.target.ids(prediction.outputs.front().tokens)});
-  }
-  if (tokens.empty()) throw InvalidData("expected a line that is not empty, to check with");
-  return {source_batch(tokens, rows), target_batch(tokens, rows)};
-}
-
-Split read_split(const Run& run, const std::string& split) {
-  const bool named = split == "train" || split == "valid" || split == "test";
-  std::vector<std::filesystem::path> files = named ? files_of(run.recipe.data, split) : std::vector<std::filesystem::path>{split};
-  Split read;
-  if (split == "valid" && run.recipe.data.valid.empty() && (files.empty() || !std::filesystem::exists(files[0]))) {
-    files = files_of(run.recipe.data, "train");
-    read.pairs = data::take_validation(read_files(run.recipe.data, files).pairs).second;
-  } else if (files.empty()) {
-    throw InvalidArgument(format("{}: the recipe names no {} data; give a TSV file with --split FILE", run.files.recipe().string(), split));
-  } else {
-    read.pairs = read_files(run.recipe.data, files).pairs;
-  }
-  read.file = files[0];
-  if (read.pairs.empty()) throw InvalidData(format("{}: holds no pair to score", files[0].string()));
-  return read;
-}
-
-std::vector<std::string> target_tokens(const Run& run, std::string_view target) { return run.target.cut(target); }
-
-std::vector<Likelihood> likelihoods(Run& run, const std::vector<data::TextPair>& pairs, bool alignments) {
-  torch::NoGradGuard no_gradient;
-  std::vector<data::TokenPair> ids;
-  std::vector<std::vector<std::int64_t>> sources;
-  for (const data::TextPair& pair : pairs) {
-    ids.push_back(token_pair(run.source, run.target, pair));
-    sources.push_back(ids.back().source);
-  }
-  std::vector<Likelihood> read(pairs.size());
-  for (const auto& rows : data::length_batches(sources, decode_batch)) {
-    const models::TokenBatch source = source_batch(ids, rows), target = target_batch(ids, rows);
-    const Tensor wanted = target.tokens.slice(1, 1);                                             // [B, Lt]
-    const Tensor negative_log = negative_log_likelihood(run.model->forward(source, target).output, wanted);  // [B]
-    const Tensor weights = alignments ? forced_alignment(*run.model, source, target) : Tensor();  // [B, Lt, Ls]
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto b = static_cast<std::int64_t>(i);
-      Likelihood& one = read[static_cast<std::size_t>(rows[i])];
-      one.negative_log = negative_log[b].item<double>();
-      one.tokens = target.lengths[b].item<std::int64_t>() - 1;
-      one.source_tokens = source.lengths[b].item<std::int64_t>() - 1;
-      if (weights.defined()) one.alignment = weights[b].slice(0, 0, one.tokens).slice(1, 0, one.source_tokens + 1).contiguous();
-    }
-  }
-  return read;
 }
 
 }  // namespace attend::tasks

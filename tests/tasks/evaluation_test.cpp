@@ -12,6 +12,7 @@
 #include "attend/data/unicode.h"
 #include "attend/io/json.h"
 #include "attend/tasks/metrics/scores.h"
+#include "attend/tasks/prediction.h"
 #include "attend/tasks/sequence_to_sequence.h"
 #include "tests/fixtures/letters.h"
 #include "tests/fixtures/temporary_folder.h"

@@ -1,3 +1,4 @@
+#include "attend/tasks/prediction.h"
 #include "attend/tasks/sequence_to_sequence.h"
 
 #include <gmock/gmock.h>

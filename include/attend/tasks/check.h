@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "attend/base/api.h"
-#include "attend/models/sequence_to_sequence.h"
-#include "attend/tasks/sequence_to_sequence.h"
+#include "attend/tasks/prediction.h"
 
 namespace attend::tasks {
 
