@@ -85,9 +85,9 @@ Tensor AttentionImpl::score(const Tensor& query, const Tensor& key) const {
   // reduced types arrive here in float32
   const auto typed = [&](const Tensor& parameter) { return parameter.to(query.scalar_type()); };
   switch (options_.score) {
-    case Score::dot: return dot_score(query, key);
-    case Score::scaled_dot: return dot_score(query, key, 1.0 / std::sqrt(static_cast<double>(key_size_)));
-    case Score::general: return general_score(query, key, typed(weight_));
+    case Score::dot:
+    case Score::scaled_dot:
+    case Score::general: break;  // of dot form
     case Score::additive:
       return additive_score(at::matmul(query, typed(query_projection_).t()),                      // [B, 1, Lq, A]
                             at::matmul(key, typed(key_projection_).t()) + typed(bias_),           // [B, 1, Lk, A]
@@ -96,6 +96,18 @@ Tensor AttentionImpl::score(const Tensor& query, const Tensor& key) const {
     case Score::location: return location_score(query, key.size(2), typed(location_));
   }
   throw InvalidArgument(format("{}: unknown score", attention_name));
+}
+
+std::optional<DotForm> AttentionImpl::dot_form() const {
+  switch (options_.score) {
+    case Score::dot: return DotForm{};
+    case Score::scaled_dot: return DotForm{1.0 / std::sqrt(static_cast<double>(key_size_))};
+    case Score::general:
+      if (!compares()) return std::nullopt;
+      // the query is projected, not the keys: there are fewer of them in a decoding step
+      return DotForm{1.0, [this](const Tensor& q, const Tensor& k) { return std::pair(at::matmul(q, weight_.to(q.scalar_type())), k); }};
+    default: return std::nullopt;
+  }
 }
 
 WindowTensors AttentionImpl::window(const Tensor& query, std::int64_t keys, const Mask& mask, const AttentionPlace& place) const {
@@ -134,9 +146,11 @@ AttentionResult AttentionImpl::forward(const Tensor& query, const Tensor& key, c
   how.dropout_origin.query = place.first_query;
   how.return_weights = return_weights || recorded;
   how.path = options_.path;
-  const auto compare = [this](const Tensor& q, const Tensor& k) { return score(q, k); };
-  AttentionResult result =
-      read(attention_name, query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1), compare, mask, how);  // [B, 1, Lq, Ev]
+  const auto read_with = [&](const auto& compare) {
+    return read(attention_name, query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1), compare, mask, how);  // [B, 1, Lq, Ev]
+  };
+  const std::optional<DotForm> dot = dot_form();
+  AttentionResult result = dot ? read_with(*dot) : read_with([this](const Tensor& q, const Tensor& k) { return score(q, k); });
   if (recorded) Recording::report(*this, "alignment", result.weights, {"batch", "head", "query", "key"});
   return {result.context.squeeze(1), return_weights ? result.weights : Tensor(), result.log_probability, result.entropy};
 }

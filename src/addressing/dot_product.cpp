@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "attend/addressing/scores/dot.h"
 #include "attend/core/shapes.h"
 
 namespace attend::addressing {
@@ -14,8 +13,7 @@ AttentionResult dot_product(const Tensor& query, const Tensor& key, const Tensor
   check_shape(where, "key", key, {{"B", query.size(0)}, {"Hkv"}, {"Lk"}, {"Dk", query.size(3)}});
   const double scale = options.scale.value_or(1.0 / std::sqrt(static_cast<double>(std::max<std::int64_t>(query.size(3), 1))));
   if (!std::isfinite(scale)) throw InvalidArgument(format("{}: expected a finite scale, got {}", where, scale));
-  const auto score = [scale](const Tensor& q, const Tensor& k) { return dot_score(q, k, scale, where); };
-  return read(where, query, key, value, score, mask, options.read);
+  return read(where, query, key, value, DotForm{scale}, mask, options.read);
 }
 
 }  // namespace attend::addressing

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "addressing/fused_dot_product.h"
 #include "addressing/normalize.h"
 #include "attend/addressing/scores/dot.h"
 #include "attend/core/shapes.h"
@@ -10,7 +11,20 @@
 namespace attend::addressing {
 namespace {
 
-constexpr auto no_fused_kernel = "no fused kernel of this mechanism exists in this version";
+// What keeps a call from the fused kernels, whatever its tensors; null: nothing.
+const char* obstacle(const ReadOptions& options, bool dot_form) {
+  if (!dot_form) return "no fused kernel of this mechanism exists in this version";
+  if (options.normalizer != Normalizer::softmax) return "no fused kernel of this normalizer exists in this version";
+  if (options.window) return "no fused kernel with a window exists in this version";
+  if (options.dropout > 0) return "no fused kernel with dropout exists in this version";
+  return nullptr;
+}
+
+constexpr auto other_device = "its kernels run on the CPU";
+
+// Packing the keys pays where several queries read them, and a panel of keys is to be filled.
+constexpr std::int64_t fewest_queries = 8, fewest_keys = 32;
+bool pays(const Tensor& query, const Tensor& key) { return query.size(2) >= fewest_queries && key.size(2) >= fewest_keys; }
 
 void check(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ReadOptions& options) {
   check_shape(where, "query", query, {{"B"}, {"Hq"}, {"Lq"}, {"Dk"}});
@@ -25,8 +39,15 @@ void check(const char* where, const Tensor& query, const Tensor& key, const Tens
   if (!(options.soft_cap >= 0 && std::isfinite(options.soft_cap)))
     throw InvalidArgument(format("{}: expected soft_cap ≥ 0, got {}", where, options.soft_cap));
   check_normalizer(where, options);
-  if (options.path == Path::fused)
-    throw NotSupported(format("{}: path \"fused\" is impossible: {}; use \"automatic\" or \"composed\"", where, no_fused_kernel));
+}
+
+// Whether the fused kernels run. NotSupported where they should and can't.
+bool chooses_fused(const char* where, const Tensor& query, const Tensor& key, const ReadOptions& options, bool dot_form) {
+  const char* reason = obstacle(options, dot_form);
+  if (reason == nullptr && !query.device().is_cpu()) reason = other_device;
+  if (options.path == Path::fused && reason != nullptr)
+    throw NotSupported(format("{}: path \"fused\" is impossible: {}; use \"automatic\" or \"composed\"", where, reason));
+  return reason == nullptr && (options.path == Path::fused || (options.path == Path::automatic && pays(query, key)));
 }
 
 // One pass over each tensor. A sum of finite numbers that overflows only sends the call the longer way.
@@ -96,17 +117,29 @@ Tensor renormalised(const Tensor& weights) {
   return weights / sum.masked_fill(sum == 0, 1.0);
 }
 
+// How pairs are scored, and, where the fused kernels are to read it, the form that they take.
+struct PairScores {
+  const ScoreFunction& function;
+  const DotForm* fused = nullptr;
+};
+
 struct Weighted {
   Tensor context, weights;
   Tensor log_probability, entropy;
 };
 
 // Scores, soft cap, bias and mask, normaliser, the window's factors, dropout, weighted sum: in this order.
-Weighted weigh(const Tensor& query, const Tensor& key, const Tensor& value, const ScoreFunction& score, const Mask::Tensors& mask,
+Weighted weigh(const Tensor& query, const Tensor& key, const Tensor& value, const PairScores& score, const Mask::Tensors& mask,
                const std::optional<Tensor>& factors, const ReadOptions& options) {
+  Tensor fused_context;
+  if (score.fused != nullptr) {
+    const auto [q, k] = score.fused->factors ? score.fused->factors(query, key) : std::pair(query, key);
+    fused_context = fused_dot_product(q, k, value, mask, {score.fused->scale, options.soft_cap});  // [B, Hq, Lq, Dv]
+    if (!options.return_weights) return {fused_context, {}, {}, {}};
+  }
   // a uniform read compares nothing
   const bool compares = options.normalizer != Normalizer::uniform;
-  Tensor scores = compares ? score(query, key)                                                    // [B, Hq, Lq, Lk]
+  Tensor scores = compares ? score.function(query, key)                                                    // [B, Hq, Lq, Lk]
                            : at::zeros({query.size(0), query.size(1), query.size(2), key.size(2)}, query.options());
   if (options.soft_cap > 0) scores = (scores / options.soft_cap).tanh() * options.soft_cap;
   if (mask.bias) scores = scores + *mask.bias;
@@ -114,6 +147,7 @@ Weighted weigh(const Tensor& query, const Tensor& key, const Tensor& value, cons
   Tensor weights = normalized.weights;                                                            // [B, Hq, Lq, Lk]
   if (factors) weights = weights * *factors;
   if (options.renormalised) weights = renormalised(weights);
+  if (fused_context.defined()) return {fused_context, weights, {}, {}};
   Tensor used = weights;
   if (options.dropout > 0)
     used = weights * dropout_multipliers(weights.sizes(), options.dropout, draw_dropout_seed(options.generator), weights,
@@ -122,14 +156,13 @@ Weighted weigh(const Tensor& query, const Tensor& key, const Tensor& value, cons
           normalized.log_probability, normalized.entropy};
 }
 
-}  // namespace
-
-AttentionResult read(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ScoreFunction& score,
-                     const Mask& mask, const ReadOptions& options) {
+AttentionResult read_pairs(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ScoreFunction& function,
+                           const DotForm* dot_form, const Mask& mask, const ReadOptions& options) {
   check(where, query, key, value, options);
+  const PairScores score{function, chooses_fused(where, query, key, options, dot_form != nullptr) ? dot_form : nullptr};
   const at::ScalarType type = query.scalar_type();
   if (type == at::kHalf || type == at::kBFloat16) {  // libtorch 1.13 has no half products on a CPU
-    AttentionResult wide = read(where, query.to(at::kFloat), key.to(at::kFloat), value.to(at::kFloat), score, mask, options);
+    AttentionResult wide = read_pairs(where, query.to(at::kFloat), key.to(at::kFloat), value.to(at::kFloat), function, dot_form, mask, options);
     const auto narrow = [type](const Tensor& tensor) { return tensor.defined() ? tensor.to(type) : tensor; };
     return {wide.context.to(type), narrow(wide.weights), narrow(wide.log_probability), narrow(wide.entropy)};
   }
@@ -158,10 +191,27 @@ AttentionResult read(const char* where, const Tensor& query, const Tensor& key, 
   return result;
 }
 
-std::string explain(const ReadOptions& options) {
-  if (options.path == Path::fused) return std::string("refused: ") + no_fused_kernel;
+}  // namespace
+
+AttentionResult read(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ScoreFunction& score,
+                     const Mask& mask, const ReadOptions& options) {
+  return read_pairs(where, query, key, value, score, nullptr, mask, options);
+}
+
+AttentionResult read(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const DotForm& score, const Mask& mask,
+                     const ReadOptions& options) {
+  const ScoreFunction pairs = [&](const Tensor& q, const Tensor& k) {
+    if (!score.factors) return dot_score(q, k, score.scale, where);
+    const auto [own_q, own_k] = score.factors(q, k);
+    return dot_score(own_q, own_k, score.scale, where);
+  };
+  return read_pairs(where, query, key, value, pairs, &score, mask, options);
+}
+
+std::string explain(const ReadOptions& options, bool dot_form) {
   if (options.path == Path::composed) return "composed: it was asked for";
-  return std::string("composed: ") + no_fused_kernel;
+  if (const char* reason = obstacle(options, dot_form)) return std::string(options.path == Path::fused ? "refused: " : "composed: ") + reason;
+  return options.path == Path::fused ? "fused: it was asked for" : format("fused: on the CPU, for at least {} queries and {} keys", fewest_queries, fewest_keys);
 }
 
 }  // namespace attend::addressing

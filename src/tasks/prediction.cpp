@@ -3,6 +3,7 @@
 #include "attend/base/error.h"
 #include "attend/core/recording.h"
 #include "attend/data/batches.h"
+#include "attend/data/split.h"
 #include "tasks/text_data.h"
 #include "tasks/text_search.h"
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attend/data/batches.h"
 #include "attend/data/pairs.h"
 #include "attend/data/text_vocabulary.h"
 #include "attend/models/sequence_to_sequence.h"

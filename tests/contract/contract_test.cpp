@@ -14,8 +14,10 @@ const std::vector<Subject>& subjects() {
   static const std::vector<Subject> all = [] {
     std::vector<Subject> result;
     for (const Mechanism& mechanism : mechanisms())
-      for (const Path path : {Path::composed, Path::automatic})
-        for (const Type type : {Type::float32, Type::float64, Type::float16, Type::bfloat16}) result.push_back({&mechanism, path, type});
+      for (const Path path : {Path::composed, Path::automatic, Path::fused})
+        for (const Type type : {Type::float32, Type::float64, Type::float16, Type::bfloat16}) {
+          if (path != Path::fused || mechanism.has.dot_form) result.push_back({&mechanism, path, type});
+        }
     return result;
   }();
   return all;

@@ -195,7 +195,8 @@ Mechanism module_line(const std::string& name, const ModuleForm& form) {
            .window = windowed,
            .places = windowed || form.score == Score::location,
            .length = predicts,
-           .whole_rows = !predicts || form.renormalised},
+           .whole_rows = !predicts || form.renormalised,
+           .dot_form = !windowed && (form.score == Score::dot || form.score == Score::scaled_dot || form.score == Score::general)},
           make_module(form)};
 }
 
@@ -245,7 +246,7 @@ const std::vector<Mechanism>& mechanisms() {
        "[B, Hq, Lq, Dk]",
        "[B, Hkv, Lk, Dk]",
        "[B, Hkv, Lk, Dv]",
-       {.grouped_heads = true, .scale = true},
+       {.grouped_heads = true, .scale = true, .dot_form = true},
        make_dot_product},
       {"general", general_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", {.different_widths = true}, make_general},
       {"additive", "attend::addressing::additive", "[B, H, Lq, A]", "[B, H, Lk, A]", "[B, Hkv, Lk, Dv]", {}, make_additive},
@@ -265,8 +266,9 @@ const std::vector<Mechanism>& mechanisms() {
       module_line("attention:location", {Score::location}),
       module_line("attention:local-m", {Score::general, true, Window::local_m}),
       module_line("attention:local-p", {Score::general, true, Window::local_p}),
-      // the centre is known to S·u, and how two keys' factors compare to 2W/σ² times that: too much at Lk = 257 for a width of 2
-      module_line("attention:local-p-renormalised", {Score::additive, true, Window::local_p, 4, true}),
+      // the centre is known to S·u, and how two keys' factors compare to 2W/σ² = 8/W times that; at S = Lk = 257 it stays within the tolerance of
+      // (64 + 8·√Lk)·u for W ≥ 11
+      module_line("attention:local-p-renormalised", {Score::additive, true, Window::local_p, 11, true}),
       normalizer_line(Normalizer::sparsemax, entmax_rows(2), {.dense = false}),
       normalizer_line(Normalizer::entmax15, entmax_rows(1.5), {.dense = false}),
       normalizer_line(Normalizer::entmax, entmax_rows(contract_alpha), {.dense = false}),

@@ -64,6 +64,7 @@ struct Mechanism {
     bool whole_rows = true;  // a row of weights sums to 1, or to 0
     bool dense = true;       // every visible key has weight
     bool hard_max = false, hard_sample = false;
+    bool dot_form = false;  // its score is one, so that the fused kernels read it
   } has;
   std::function<Instance(const Setup&)> make;
 };

@@ -85,9 +85,11 @@ Failures weights_on_request(const Subject& subject) {
   // which path runs can be asked, and one that is impossible is refused with its reason
   addressing::ReadOptions options;
   options.path = subject.path;
-  note(failures, "explain", unless(addressing::explain(options).find("composed: ") == 0, addressing::explain(options)));
+  const bool dot_form = subject.mechanism->has.dot_form;
+  const std::string explained = addressing::explain(options, dot_form);
+  note(failures, "explain", unless(explained.find(dot_form && subject.path != Path::composed ? "fused: " : "composed: ") == 0, explained));
   options.path = Path::fused;
-  const bool can_fuse = addressing::explain(options).find("refused: ") != 0;
+  const bool can_fuse = addressing::explain(options, dot_form).find("refused: ") != 0;
   try {
     const AttentionResult fused = run({subject.mechanism, Path::fused, subject.type}, problem);
     note(failures, "path fused", unless(can_fuse, "ran, though explain() says that it is impossible"));

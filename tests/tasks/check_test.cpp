@@ -13,6 +13,7 @@
 
 #include "attend/base/error.h"
 #include "attend/core/recording.h"
+#include "attend/tasks/sequence_to_sequence.h"
 #include "tests/fixtures/letters.h"
 #include "tests/fixtures/temporary_folder.h"
 

@@ -133,6 +133,9 @@ class ATTEND_API AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
   const AttentionOptions& options() const { return options_; }
 
  private:
+  // Of dot, scaled-dot and general.
+  std::optional<DotForm> dot_form() const;
+  // Of the others.
   Tensor score(const Tensor& query, const Tensor& key) const;
   WindowTensors window(const Tensor& query, std::int64_t keys, const Mask& mask, const AttentionPlace& place) const;
   bool compares() const { return options_.normalizer != Normalizer::uniform; }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "attend/addressing/dropout.h"
 #include "attend/base/api.h"
@@ -67,6 +68,13 @@ struct ReadOptions {
 // s(q, k) of all pairs: query [B, Hq, Lq, Dq], key [B, Hkv, Lk, Dk] → [B, Hq, Lq, Lk]. It gets finite inputs.
 using ScoreFunction = std::function<Tensor(const Tensor& query, const Tensor& key)>;
 
+// A score that is scale · q'·k': what the fused kernels read without a score matrix.
+struct DotForm {
+  double scale = 1.0;
+  // q' and k' [B, H, L, D'] of query and key; empty: they themselves. It gets finite inputs.
+  std::function<std::pair<Tensor, Tensor>(const Tensor& query, const Tensor& key)> factors = {};
+};
+
 // context_i = Σ_j w_ij v_j with w = dropout(factor_ij · normalise(soft_cap(s(q_i, k_j)) + bias_ij)) over the keys that `mask` and the window
 // let through; the factors are 1 where the window has none.
 //   query  [B, Hq, Lq, Dq]
@@ -82,7 +90,12 @@ using ScoreFunction = std::function<Tensor(const Tensor& query, const Tensor& ke
 ATTEND_API AttentionResult read(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ScoreFunction& score,
                                 const Mask& mask = {}, const ReadOptions& options = {});
 
-// Which path a call with these options takes, and why: one line.
-ATTEND_API std::string explain(const ReadOptions& options);
+// The same for a score that has that form. Softmax weights without dropout and window are read by a fused kernel on the CPU, with its own backward pass:
+// the score matrix is never stored, but where weights are asked for. Path::automatic leaves few queries, or few keys, to the composed form.
+ATTEND_API AttentionResult read(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const DotForm& score,
+                                const Mask& mask = {}, const ReadOptions& options = {});
+
+// Which path a call with these options takes, and why: one line. `dot_form`: whether its score is a DotForm.
+ATTEND_API std::string explain(const ReadOptions& options, bool dot_form = false);
 
 }  // namespace attend::addressing
