@@ -58,6 +58,7 @@
 #include "attend/io/safetensors.h"
 #include "attend/io/toml.h"
 #include "attend/io/value.h"
+#include "attend/layers/attentive_gru.h"
 #include "attend/layers/recurrent.h"
 #include "attend/layers/token_output.h"
 #include "attend/models/alignment.h"
