@@ -5,8 +5,6 @@
 #include "addressing/normalize.h"
 #include "attend/addressing/scores/additive.h"
 #include "attend/addressing/scores/cosine.h"
-#include "attend/addressing/scores/dot.h"
-#include "attend/addressing/scores/general.h"
 #include "attend/addressing/scores/location.h"
 #include "attend/addressing/windows/local_m.h"
 #include "attend/addressing/windows/local_p.h"

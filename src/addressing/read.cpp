@@ -23,7 +23,7 @@ const char* obstacle(const ReadOptions& options, bool dot_form) {
 constexpr auto other_device = "its kernels run on the CPU";
 
 // Packing the keys pays where several queries read them, and a panel of keys is to be filled.
-constexpr std::int64_t fewest_queries = 8, fewest_keys = 32;
+constexpr std::int64_t fewest_queries = 8, fewest_keys = 48;
 bool pays(const Tensor& query, const Tensor& key) { return query.size(2) >= fewest_queries && key.size(2) >= fewest_keys; }
 
 void check(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ReadOptions& options) {
