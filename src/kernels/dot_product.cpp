@@ -97,35 +97,41 @@ HWY_INLINE void score_panel(const T* query, std::int64_t query_stride, std::int6
     for (std::int64_t v = 0; v < panel_vectors; ++v) hn::StoreU(sums[r][v], d, scores + r * stride + v * lanes);
 }
 
-// context += weights · values, for a strip's rows and `count` vectors of the values' width.
-template <std::int64_t count, class T>
-HWY_INLINE void add_values(const T* weights, std::int64_t weight_stride, std::int64_t keys, const T* value, std::int64_t value_stride, T* context,
-                           std::int64_t context_stride) {
+// Factors of a strip of sums: that of sum s and term t is data[s · sum_stride + t · term_stride].
+template <class T>
+struct Factors {
+  const T* data;
+  std::int64_t sum_stride, term_stride;
+};
+
+// out_s += Σ_t factor_st · row_t, for `count` vectors of the rows' width; sums lie `out_stride` apart.
+template <std::int64_t strip, std::int64_t count, class T>
+HWY_INLINE void add_products(const Factors<T>& factors, std::int64_t terms, const T* rows, std::int64_t row_stride, T* out, std::int64_t out_stride) {
   const Vectors<T> d;
   const std::int64_t lanes = lanes_of<T>();
-  hn::Vec<Vectors<T>> sums[strip_rows][count];
-  for (std::int64_t r = 0; r < strip_rows; ++r)
-    for (std::int64_t v = 0; v < count; ++v) sums[r][v] = hn::LoadU(d, context + r * context_stride + v * lanes);
-  for (std::int64_t j = 0; j < keys; ++j) {
-    hn::Vec<Vectors<T>> values[count];
-    for (std::int64_t v = 0; v < count; ++v) values[v] = hn::LoadU(d, value + j * value_stride + v * lanes);
-    for (std::int64_t r = 0; r < strip_rows; ++r) {
-      const auto w = hn::Set(d, weights[r * weight_stride + j]);
-      for (std::int64_t v = 0; v < count; ++v) sums[r][v] = hn::MulAdd(w, values[v], sums[r][v]);
+  hn::Vec<Vectors<T>> sums[strip][count];
+  for (std::int64_t s = 0; s < strip; ++s)
+    for (std::int64_t v = 0; v < count; ++v) sums[s][v] = hn::LoadU(d, out + s * out_stride + v * lanes);
+  for (std::int64_t t = 0; t < terms; ++t) {
+    hn::Vec<Vectors<T>> row[count];
+    for (std::int64_t v = 0; v < count; ++v) row[v] = hn::LoadU(d, rows + t * row_stride + v * lanes);
+    for (std::int64_t s = 0; s < strip; ++s) {
+      const auto factor = hn::Set(d, factors.data[s * factors.sum_stride + t * factors.term_stride]);
+      for (std::int64_t v = 0; v < count; ++v) sums[s][v] = hn::MulAdd(factor, row[v], sums[s][v]);
     }
   }
-  for (std::int64_t r = 0; r < strip_rows; ++r)
-    for (std::int64_t v = 0; v < count; ++v) hn::StoreU(sums[r][v], d, context + r * context_stride + v * lanes);
+  for (std::int64_t s = 0; s < strip; ++s)
+    for (std::int64_t v = 0; v < count; ++v) hn::StoreU(sums[s][v], d, out + s * out_stride + v * lanes);
 }
 
-template <class T>
-HWY_INLINE void add_all_values(const T* weights, std::int64_t weight_stride, std::int64_t keys, const T* value, std::int64_t value_stride, T* context,
-                               std::int64_t width) {
+// The same for the rows' whole width, which the sums have too.
+template <std::int64_t strip, class T>
+HWY_INLINE void add_all_products(const Factors<T>& factors, std::int64_t terms, const T* rows, std::int64_t row_stride, T* out, std::int64_t width) {
   const std::int64_t lanes = lanes_of<T>();
   std::int64_t c = 0;
   for (; c + panel_vectors * lanes <= width; c += panel_vectors * lanes)
-    add_values<panel_vectors>(weights, weight_stride, keys, value + c, value_stride, context + c, width);
-  for (; c < width; c += lanes) add_values<1>(weights, weight_stride, keys, value + c, value_stride, context + c, width);
+    add_products<strip, panel_vectors>(factors, terms, rows + c, row_stride, out + c, width);
+  for (; c < width; c += lanes) add_products<strip, 1>(factors, terms, rows + c, row_stride, out + c, width);
 }
 
 // What the queries of a block have summed up so far, in units of log 2.
@@ -266,8 +272,8 @@ void forward_block(const DotProductSizes& sizes, const DotProductBlock<T>& block
         std::fill(scores + keys, scores + padded_keys, -std::numeric_limits<T>::infinity());
         weigh_row(scores, padded_keys, row + r, running);
       }
-      add_all_values(scratch.scores, most_keys, keys, block.value + first_key * block.value_stride, block.value_stride,
-                     running.context + row * running.width, running.width);
+      add_all_products<strip_rows>(Factors<T>{scratch.scores, most_keys, 1}, keys, block.value + first_key * block.value_stride, block.value_stride,
+                                   running.context + row * running.width, running.width);
     }
   }
   for (std::int64_t r = 0; r < block.queries; ++r) {
@@ -353,40 +359,13 @@ HWY_INLINE void strip_gradients(const DotProductSizes& sizes, const DotProductGr
   }
 }
 
-// out_j += Σ_r factors_rj · rows_r, for a strip of keys and `count` vectors of the rows' width.
-template <std::int64_t strip, std::int64_t count, class T>
-HWY_INLINE void add_outer(const T* factors, std::int64_t row_count, const T* rows, std::int64_t width, T* out) {
-  const Vectors<T> d;
-  const std::int64_t lanes = lanes_of<T>();
-  hn::Vec<Vectors<T>> sums[strip][count];
-  for (std::int64_t j = 0; j < strip; ++j)
-    for (std::int64_t v = 0; v < count; ++v) sums[j][v] = hn::LoadU(d, out + j * width + v * lanes);
-  for (std::int64_t r = 0; r < row_count; ++r) {
-    hn::Vec<Vectors<T>> row[count];
-    for (std::int64_t v = 0; v < count; ++v) row[v] = hn::LoadU(d, rows + r * width + v * lanes);
-    for (std::int64_t j = 0; j < strip; ++j) {
-      const auto factor = hn::Set(d, factors[r * dot_product_block_keys + j]);
-      for (std::int64_t v = 0; v < count; ++v) sums[j][v] = hn::MulAdd(factor, row[v], sums[j][v]);
-    }
-  }
-  for (std::int64_t j = 0; j < strip; ++j)
-    for (std::int64_t v = 0; v < count; ++v) hn::StoreU(sums[j][v], d, out + j * width + v * lanes);
-}
-
-template <std::int64_t strip, class T>
-HWY_INLINE void add_outer_strip(const T* factors, std::int64_t row_count, const T* rows, std::int64_t width, T* out) {
-  const std::int64_t lanes = lanes_of<T>();
-  std::int64_t c = 0;
-  for (; c + panel_vectors * lanes <= width; c += panel_vectors * lanes)
-    add_outer<strip, panel_vectors>(factors, row_count, rows + c, width, out + c);
-  for (; c < width; c += lanes) add_outer<strip, 1>(factors, row_count, rows + c, width, out + c);
-}
-
+// out_j += Σ_r factor_rj · row_r for each key: factors are a block's weights or gradients of scores, rows its queries or context gradients.
 template <class T>
-HWY_INLINE void add_all_outer(const T* factors, std::int64_t keys, std::int64_t row_count, const T* rows, std::int64_t width, T* out) {
+HWY_INLINE void add_to_keys(const T* factors, std::int64_t keys, std::int64_t row_count, const T* rows, std::int64_t width, T* out) {
+  const auto of_key = [&](std::int64_t j) { return Factors<T>{factors + j, 1, dot_product_block_keys}; };
   std::int64_t j = 0;
-  for (; j + strip_rows <= keys; j += strip_rows) add_outer_strip<strip_rows>(factors + j, row_count, rows, width, out + j * width);
-  for (; j < keys; ++j) add_outer_strip<1>(factors + j, row_count, rows, width, out + j * width);
+  for (; j + strip_rows <= keys; j += strip_rows) add_all_products<strip_rows>(of_key(j), row_count, rows, width, out + j * width, width);
+  for (; j < keys; ++j) add_all_products<1>(of_key(j), row_count, rows, width, out + j * width, width);
 }
 
 // What finish_scores() and sight_of() read.
@@ -419,7 +398,7 @@ void backward_block(const DotProductSizes& sizes, const DotProductGradients<T>& 
   }
   for (std::int64_t row = 0; row < block.queries; row += strip_rows)
     strip_gradients(sizes, block, forward, sight, scratch, row, std::min(strip_rows, block.queries - row));
-  add_all_outer(scratch.weights, block.keys, padded_rows, scratch.context_gradient, Dv, block.value_gradient + block.first_key * Dv);
+  add_to_keys(scratch.weights, block.keys, padded_rows, scratch.context_gradient, Dv, block.value_gradient + block.first_key * Dv);
   // the gradients of the scores take the scale once for query and key
   for (std::int64_t r = 0; r < padded_rows; ++r) {
     T* const ds = scratch.score_gradients + r * dot_product_block_keys;
@@ -427,17 +406,19 @@ void backward_block(const DotProductSizes& sizes, const DotProductGradients<T>& 
   }
   for (std::int64_t r = 0; r < padded_rows; ++r)
     for (std::int64_t c = 0; c < Dk; ++c) scratch.query[r * Dk + c] = r < block.queries ? block.query[r * block.query_stride + c] : T(0);
-  add_all_outer(scratch.score_gradients, block.keys, padded_rows, scratch.query, Dk, block.key_gradient + block.first_key * Dk);
+  add_to_keys(scratch.score_gradients, block.keys, padded_rows, scratch.query, Dk, block.key_gradient + block.first_key * Dk);
   const T* const keys = block.key + block.first_key * block.key_stride;
+  const auto add_keys = [&](std::int64_t row, T* out) {
+    const Factors<T> factors{scratch.score_gradients + row * dot_product_block_keys, dot_product_block_keys, 1};
+    add_all_products<strip_rows>(factors, block.keys, keys, block.key_stride, out, Dk);
+  };
   std::int64_t row = 0;
-  for (; row + strip_rows <= block.queries; row += strip_rows)
-    add_all_values(scratch.score_gradients + row * dot_product_block_keys, dot_product_block_keys, block.keys, keys, block.key_stride,
-                   block.query_gradient + row * Dk, Dk);
+  for (; row + strip_rows <= block.queries; row += strip_rows) add_keys(row, block.query_gradient + row * Dk);
   if (row == block.queries) return;
   // the last rows through a whole strip: its rows behind them are nobody's
   T* const last = scratch.query;
   std::fill(last, last + strip_rows * Dk, T(0));
-  add_all_values(scratch.score_gradients + row * dot_product_block_keys, dot_product_block_keys, block.keys, keys, block.key_stride, last, Dk);
+  add_keys(row, last);
   for (std::int64_t i = 0; i < (block.queries - row) * Dk; ++i) block.query_gradient[row * Dk + i] += last[i];
 }
 
