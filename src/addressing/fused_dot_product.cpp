@@ -1,12 +1,12 @@
 #include "addressing/fused_dot_product.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <vector>
 
+#include "addressing/fused_read.h"
 #include "addressing/normalize.h"
 #include "attend/addressing/scores/dot.h"
+#include "core/fused_operation.h"
 #include "kernels/dot_product.h"
 
 namespace attend::addressing {
@@ -14,19 +14,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// A tensor [B, H, L, D or Lk] whose last dimension lies closely: where its rows begin.
-template <class T>
-struct Rows {
-  T* data = nullptr;
-  std::int64_t batch = 0, head = 0, row = 0;
-
-  Rows() = default;
-  explicit Rows(const Tensor& tensor) : data(tensor.data_ptr<std::remove_const_t<T>>()), batch(tensor.stride(0)), head(tensor.stride(1)), row(tensor.stride(2)) {}
-  T* at(std::int64_t b, std::int64_t h, std::int64_t i) const { return data == nullptr ? nullptr : data + b * batch + h * head + i * row; }
-};
-
-Tensor with_close_rows(const Tensor& tensor) { return tensor.stride(3) == 1 || tensor.size(3) < 2 ? tensor : tensor.contiguous(); }
 
 struct DotProductInput {
   Tensor query, key, value;
@@ -40,27 +27,6 @@ struct DotProductInput {
   std::int64_t queries() const { return query.size(2); }
   std::int64_t keys() const { return key.size(2); }
 };
-
-// Broadcast without a copy, but for a mask that is one for all keys.
-Tensor expanded(const Tensor& mask, const Tensor& query, std::int64_t keys) {
-  Tensor wide = mask;
-  if (mask.size(3) != keys || mask.stride(3) != 1) wide = mask.expand({mask.size(0), mask.size(1), mask.size(2), keys}).contiguous();
-  return wide.expand({query.size(0), query.size(1), query.size(2), keys});
-}
-
-template <class F>
-void in_parallel(std::int64_t tasks, const F& each) {
-  at::parallel_for(0, tasks, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t task = begin; task < end; ++task) each(task);
-  });
-}
-
-template <class T>
-T* scratch_of(std::int64_t size) {
-  thread_local std::vector<T> scratch;
-  if (static_cast<std::int64_t>(scratch.size()) < size) scratch.resize(static_cast<std::size_t>(size));
-  return scratch.data();
-}
 
 std::int64_t query_blocks(std::int64_t queries) {
   return (queries + kernels::dot_product_block_queries - 1) / kernels::dot_product_block_queries;
@@ -129,7 +95,7 @@ DotProductOutput forward(const DotProductInput& input) {
     add_mask<T>(input, b, h, first, block);
     block.context = context.at(b, h, first), block.context_stride = context.row;
     block.log_sums = output.log_sums.data_ptr<T>() + (b * heads + h) * Lq + first;
-    block.scratch = scratch_of<T>(kernels::dot_product_scratch_size<T>(sizes));
+    block.scratch = thread_scratch<T>(kernels::dot_product_scratch_size<T>(sizes));
     kernels::dot_product_forward(sizes, block);
   });
   return output;
@@ -178,7 +144,7 @@ DotProductGradients backward(const DotProductInput& input, const DotProductOutpu
     block.query_gradient = of_query.data_ptr<T>() + (part * B * heads * Lq + row) * sizes.key_width;
     block.key_gradient = of_key.data_ptr<T>() + head * Lk * sizes.key_width, block.value_gradient = of_value.data_ptr<T>() + head * Lk * sizes.value_width;
     block.bias_gradient = bias_gradient.at(b, h, first), block.bias_gradient_stride = bias_gradient.row;
-    block.scratch = scratch_of<T>(kernels::dot_product_gradients_scratch_size<T>(sizes));
+    block.scratch = thread_scratch<T>(kernels::dot_product_gradients_scratch_size<T>(sizes));
     kernels::dot_product_backward(sizes, block);
   };
   in_parallel(B * key_heads * parts, [&](std::int64_t task) {
@@ -235,19 +201,8 @@ class FusedDotProduct : public torch::autograd::Function<FusedDotProduct> {
 
   // Gradients that can be differentiated again.
   static DotProductGradients composed_gradients(const DotProductInput& input, const Tensor& context_gradient) {
-    const Tensor output = composed(input);
-    const Tensor* const inputs[] = {&input.query, &input.key, &input.value, &input.bias};
-    variable_list differentiable;
-    for (const Tensor* tensor : inputs)
-      if (tensor->defined() && tensor->requires_grad()) differentiable.push_back(*tensor);
-    const variable_list found =
-        torch::autograd::grad({output}, differentiable, {context_gradient}, /*retain_graph=*/true, /*create_graph=*/true, /*allow_unused=*/true);
-    DotProductGradients all;
-    Tensor* const gradients[] = {&all.query, &all.key, &all.value, &all.bias};
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < 4; ++i)
-      if (inputs[i]->defined() && inputs[i]->requires_grad()) *gradients[i] = found[next++];
-    return all;
+    const variable_list found = differentiable_gradients({composed(input)}, {context_gradient}, {input.query, input.key, input.value, input.bias});
+    return {found[0], found[1], found[2], found[3]};
   }
 };
 

@@ -5,9 +5,9 @@
 #include "attend/addressing/additive.h"
 #include "attend/core/shapes.h"
 #include "attend/layers/recurrent.h"
+#include "core/fused_operation.h"
 #include "kernels/additive.h"
 #include "kernels/recurrent_cell.h"
-#include "layers/rows.h"
 
 namespace attend::layers {
 namespace {
@@ -126,13 +126,11 @@ void read_memory(const AttentiveGruInput& input, const AttentiveSizes& sizes, At
   T* weights = trace.weights.data_ptr<T>() + i * sizes.batch * sizes.keys;
   T* contexts = trace.contexts.data_ptr<T>() + i * sizes.batch * sizes.memory;
   for_rows(sizes.batch, sizes.keys * (sizes.hidden + sizes.memory), [&](std::int64_t row) {
-    thread_local std::vector<T> scratch;
-    scratch.resize(static_cast<std::size_t>(sizes.hidden));
     kernels::additive_forward(
         row_sizes(sizes, input.lengths, row),
         kernels::AdditiveForward<T>{query + row * sizes.products(), input.keys.data_ptr<T>() + row * sizes.keys * sizes.hidden,
                                     exponentials_of<T>(sizes, trace, row), input.energy.data_ptr<T>(),
-                                    input.memory.data_ptr<T>() + row * sizes.keys * sizes.memory, scratch.data(), weights + row * sizes.keys,
+                                    input.memory.data_ptr<T>() + row * sizes.keys * sizes.memory, thread_scratch<T>(sizes.hidden), weights + row * sizes.keys,
                                     contexts + row * sizes.memory});
   });
 }
@@ -227,13 +225,11 @@ void backward_read(const AttentiveGruInput& input, const AttentiveSizes& sizes, 
   const T* weights = trace.weights.data_ptr<T>() + i * sizes.batch * sizes.keys;
   const std::int64_t key_width = sizes.keys * sizes.hidden;
   for_rows(sizes.batch, sizes.keys * (sizes.hidden + sizes.memory), [&](std::int64_t row) {
-    thread_local std::vector<T> scratch;
-    scratch.resize(static_cast<std::size_t>(sizes.hidden + sizes.keys));
     kernels::additive_backward(
         row_sizes(sizes, input.lengths, row),
         kernels::AdditiveBackward<T>{query + row * sizes.products(), input.keys.data_ptr<T>() + row * key_width, exponentials_of<T>(sizes, trace, row),
                                      input.energy.data_ptr<T>(), input.memory.data_ptr<T>() + row * sizes.keys * sizes.memory,
-                                     weights + row * sizes.keys, of_context.data_ptr<T>() + row * sizes.memory, scratch.data(),
+                                     weights + row * sizes.keys, of_context.data_ptr<T>() + row * sizes.memory, thread_scratch<T>(sizes.hidden + sizes.keys),
                                      row_gradients.data_ptr<T>() + row * sizes.products(), of_keys.data_ptr<T>() + row * key_width,
                                      of_energy.data_ptr<T>() + row * sizes.hidden});
   });
@@ -283,18 +279,9 @@ AttentiveGruInput input_of(const variable_list& saved) {
 // Under create_graph: gradients that can be differentiated again.
 variable_list composed_gradients(const AttentiveGruInput& input, const Tensor& state_gradients, const Tensor& context_gradients) {
   const AttentiveGruResult result = composed(input);
-  const std::vector<Tensor> all = {input.projected, input.first, input.keys, input.memory, Tensor(), input.query_weight, input.energy,
-                                   input.context_weight, input.state_weight};
-  variable_list inputs;
-  for (const Tensor& tensor : all)
-    if (tensor.defined() && tensor.requires_grad()) inputs.push_back(tensor);
-  const variable_list found =
-      torch::autograd::grad({result.states, result.contexts}, inputs, {state_gradients.transpose(0, 1), context_gradients.transpose(0, 1)},
-                            /*retain_graph=*/true, /*create_graph=*/true, /*allow_unused=*/true);
-  variable_list gradients;
-  std::size_t next = 0;
-  for (const Tensor& tensor : all) gradients.push_back(tensor.defined() && tensor.requires_grad() ? found[next++] : Tensor());
-  return gradients;
+  return differentiable_gradients({result.states, result.contexts}, {state_gradients.transpose(0, 1), context_gradients.transpose(0, 1)},
+                                  {input.projected, input.first, input.keys, input.memory, Tensor(), input.query_weight, input.energy,
+                                   input.context_weight, input.state_weight});
 }
 
 // Inputs in the order of AttentiveGruInput; outputs in the order of steps: states [L, B, D], contexts [L, B, M], weights [L, B, Lk].

@@ -1,8 +1,8 @@
 #include "layers/recurrent_sequence.h"
 
 #include "attend/base/error.h"
+#include "core/fused_operation.h"
 #include "kernels/recurrent_cell.h"
-#include "layers/rows.h"
 
 namespace attend::layers {
 namespace {
@@ -330,20 +330,10 @@ class FusedSequence : public torch::autograd::Function<FusedSequence> {
     const Tensor passed_on = hidden_gradients[input.reverse ? steps : 0];
     variable_list outputs{output.hidden}, upstream{own};
     if (lstm) outputs.push_back(output.cell_state), upstream.push_back(cell_gradient);
-    variable_list inputs;
-    const auto differentiable = [&](const Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); };
-    for (const Tensor* tensor : {&input.projected, &input.recurrent_weight, &input.recurrent_bias, &input.hidden, &input.cell_state})
-      if (differentiable(*tensor)) inputs.push_back(*tensor);
-    const variable_list found = torch::autograd::grad(outputs, inputs, upstream, /*retain_graph=*/true, /*create_graph=*/true, /*allow_unused=*/true);
-    std::size_t next = 0;
-    const auto take = [&](const Tensor& tensor) { return differentiable(tensor) ? found[next++] : Tensor(); };
-    Gradients gradients;
-    gradients.projected = take(input.projected);
-    gradients.weight = take(input.recurrent_weight);
-    gradients.bias = take(input.recurrent_bias);
-    gradients.hidden = take(input.hidden);
-    gradients.cell = take(input.cell_state);
-    if (differentiable(input.hidden)) gradients.hidden = gradients.hidden.defined() ? gradients.hidden + passed_on : passed_on;
+    const variable_list found = differentiable_gradients(
+        outputs, upstream, {input.projected, input.recurrent_weight, input.recurrent_bias, input.hidden, input.cell_state});
+    Gradients gradients{found[0], found[1], found[2], found[3], found[4]};
+    if (input.hidden.requires_grad()) gradients.hidden = gradients.hidden.defined() ? gradients.hidden + passed_on : passed_on;
     return gradients;
   }
 };

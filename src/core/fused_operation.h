@@ -1,0 +1,55 @@
+// What operations with kernels and a backward pass of their own share. Private.
+#pragma once
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "attend/core/libtorch.h"
+
+namespace attend {
+
+inline bool has_kernels(const Tensor& tensor) {
+  return tensor.device().is_cpu() && (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kDouble);
+}
+
+// Tasks that are each worth a thread.
+template <class F>
+void in_parallel(std::int64_t tasks, const F& each) {
+  at::parallel_for(0, tasks, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t task = begin; task < end; ++task) each(task);
+  });
+}
+
+// Rows of a batch, in parts that are worth a thread.
+template <class F>
+void for_rows(std::int64_t rows, std::int64_t width, const F& each) {
+  at::parallel_for(0, rows, std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(width, 1)), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) each(row);
+  });
+}
+
+// Memory of this thread, of at least that size: what stood there is of no use.
+template <class T>
+T* thread_scratch(std::int64_t size) {
+  thread_local std::vector<T> scratch;
+  if (static_cast<std::int64_t>(scratch.size()) < size) scratch.resize(static_cast<std::size_t>(size));
+  return scratch.data();
+}
+
+// Under create_graph: gradients of `inputs` that can be differentiated again; undefined where an input is, or needs none. Outputs are of the composed form.
+inline std::vector<Tensor> differentiable_gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& upstream, const std::vector<Tensor>& inputs) {
+  const auto needs_one = [](const Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); };
+  std::vector<Tensor> needed;
+  std::copy_if(inputs.begin(), inputs.end(), std::back_inserter(needed), needs_one);
+  const std::vector<Tensor> found =
+      torch::autograd::grad(outputs, needed, upstream, /*retain_graph=*/true, /*create_graph=*/true, /*allow_unused=*/true);
+  std::vector<Tensor> gradients;
+  std::size_t next = 0;
+  for (const Tensor& input : inputs) gradients.push_back(needs_one(input) ? found[next++] : Tensor());
+  return gradients;
+}
+
+}  // namespace attend
