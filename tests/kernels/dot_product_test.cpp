@@ -6,29 +6,38 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "kernels/philox.h"
 #include "tests/kernels/targets.h"
 #include "tests/reference/tolerance.h"
 
 namespace attend::kernels {
 namespace {
 
-struct DotProductForm {
+// What a case has beside its sizes.
+enum class Keep { all, one_row, rows };
+struct DotProductOptions {
   std::int64_t queries = 1;
   DotProductSizes sizes;
   double soft_cap = 0;
-  enum class Keep { all, one_row, rows } keep = Keep::all;
+  Keep keep = Keep::all;
   bool bias = false;
+  // Spans of keys: of query i, keys i · slope − left … i · slope + right.
+  bool spans = false;
+  std::int64_t left = 3, right = 0;
+  bool factors = false, renormalised = false;
+  double dropout = 0;
 };
 
 template <class T>
 struct DotProductCase {
-  DotProductForm form;
-  std::vector<T> query, key, value, bias;
+  DotProductOptions options;
+  std::vector<T> query, key, value, bias, factors;
   std::vector<std::uint8_t> keep;  // 0 or 1
 
-  explicit DotProductCase(const DotProductForm& of) : form(of) {
+  explicit DotProductCase(const DotProductOptions& of) : options(of) {
     std::mt19937 generator(1);
     std::normal_distribution<double> normal(0, 1);
     const auto fill = [&](std::vector<T>& numbers, std::int64_t count) {
@@ -40,8 +49,11 @@ struct DotProductCase {
     fill(key, Lk * of.sizes.key_width);
     fill(value, Lk * of.sizes.value_width);
     fill(bias, of.bias ? Lq * Lk : 0);
-    if (of.keep == DotProductForm::Keep::all) return;
-    keep.resize(static_cast<std::size_t>(of.keep == DotProductForm::Keep::rows ? Lq * Lk : Lk));
+    fill(factors, of.factors ? Lq * Lk : 0);
+    // one row's are all 0
+    for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = i / static_cast<std::size_t>(Lk) == 3 ? T(0) : std::abs(factors[i]) + T(0.1);
+    if (of.keep == Keep::all) return;
+    keep.resize(static_cast<std::size_t>(of.keep == Keep::rows ? Lq * Lk : Lk));
     // every fifth row sees nothing, every third the second half only, so that whole blocks are hidden
     for (std::size_t i = 0; i < keep.size(); ++i) {
       const std::size_t row = i / static_cast<std::size_t>(Lk), column = i % static_cast<std::size_t>(Lk);
@@ -50,13 +62,58 @@ struct DotProductCase {
     }
   }
 
+  // As many keys a query as there are: the last query is lined up with the last key.
+  std::int64_t first_key(std::int64_t i) const { return std::max<std::int64_t>(0, (i + 1) * options.sizes.keys / options.queries - 1 - options.left); }
+  std::int64_t end_key(std::int64_t i) const { return std::min(options.sizes.keys, (i + 1) * options.sizes.keys / options.queries + options.right); }
+
   bool is_kept(std::int64_t i, std::int64_t j) const {
-    if (form.keep == DotProductForm::Keep::all) return true;
-    return keep[static_cast<std::size_t>(form.keep == DotProductForm::Keep::rows ? i * form.sizes.keys + j : j)] != 0;
+    if (options.spans && (j < first_key(i) || j >= end_key(i))) return false;
+    if (options.keep == Keep::all) return true;
+    return keep[static_cast<std::size_t>(options.keep == Keep::rows ? i * options.sizes.keys + j : j)] != 0;
   }
+  double factor(std::int64_t i, std::int64_t j) const { return options.factors ? double(factors[static_cast<std::size_t>(i * options.sizes.keys + j)]) : 1; }
+  double multiplier(std::int64_t i, std::int64_t j) const {
+    double out = 1;
+    if (options.dropout > 0) dropout_multipliers(dropout_seed, options.dropout, 2, 5, static_cast<std::uint32_t>(7 + i), 3 + j, 1, &out);
+    return out;
+  }
+  static constexpr std::uint64_t dropout_seed = 0x123456789abcdef;
+
+  DotProductForm form() const;
+  std::vector<QueryRow<T>> rows() const;
 };
 
 constexpr double dot_product_scale = 1.5;  // peaky
+
+template <class T>
+DotProductForm DotProductCase<T>::form() const {
+  return {dot_product_scale, options.soft_cap, options.renormalised, {options.dropout, dropout_seed, 3}};
+}
+
+template <class T>
+std::vector<QueryRow<T>> DotProductCase<T>::rows() const {
+  std::vector<QueryRow<T>> all;
+  if (options.keep == Keep::all && !options.bias && !options.spans && !options.factors && options.dropout == 0) return all;
+  for (std::int64_t i = 0; i < options.queries; ++i) {
+    QueryRow<T> row;
+    const std::int64_t place = i * options.sizes.keys;
+    if (options.spans) row.first_key = first_key(i), row.end_key = end_key(i);
+    if (!keep.empty()) row.keep = reinterpret_cast<const bool*>(keep.data()) + (options.keep == Keep::rows ? place : 0);
+    if (options.bias) row.bias = bias.data() + place;
+    if (options.factors) row.factors = factors.data() + place;
+    row.batch = 2, row.head = 5, row.row = static_cast<std::uint32_t>(7 + i);
+    all.push_back(row);
+  }
+  return all;
+}
+
+// For messages.
+std::string text_of(const DotProductOptions& of) {
+  return "Lq = " + std::to_string(of.queries) + ", Lk = " + std::to_string(of.sizes.keys) + ", Dk = " + std::to_string(of.sizes.key_width) +
+         ", Dv = " + std::to_string(of.sizes.value_width) + ", soft cap " + std::to_string(of.soft_cap) + ", keep " + std::to_string(static_cast<int>(of.keep)) +
+         (of.bias ? ", bias" : "") + (of.spans ? ", spans" : "") + (of.factors ? ", factors" : "") + (of.renormalised ? ", renormalised" : "") +
+         (of.dropout > 0 ? ", dropout" : "");
+}
 
 template <class T>
 std::vector<T> padded(std::int64_t width, const std::vector<T>& rows) {
@@ -67,24 +124,11 @@ std::vector<T> padded(std::int64_t width, const std::vector<T>& rows) {
 }
 
 template <class T>
-std::vector<T> panels(std::int64_t width, const std::vector<T>& rows) {
+std::vector<T> panels(std::int64_t width, const std::vector<T>& rows, double scale) {
   const std::int64_t count = static_cast<std::int64_t>(rows.size()) / width;
   std::vector<T> packed(static_cast<std::size_t>(panels_size<T>(count, width)));
-  pack_panels(count, width, rows.data(), width, packed.data());
+  pack_panels(count, width, rows.data(), width, static_cast<T>(scale), packed.data());
   return packed;
-}
-
-// Mask and bias for the queries from `first` on.
-template <class T, class Block>
-void add_mask(const DotProductCase<T>& given, std::int64_t first, Block& block) {
-  if (!given.keep.empty()) {
-    block.keep_stride = given.form.keep == DotProductForm::Keep::rows ? given.form.sizes.keys : 0;
-    block.keep = reinterpret_cast<const bool*>(given.keep.data()) + first * block.keep_stride;
-  }
-  if (given.form.bias) {
-    block.bias_stride = given.form.sizes.keys;
-    block.bias = given.bias.data() + first * given.form.sizes.keys;
-  }
 }
 
 template <class T>
@@ -94,9 +138,10 @@ struct DotProductOutcome {
 
 template <class T>
 DotProductOutcome<T> forward_of_all(const DotProductCase<T>& given) {
-  const DotProductForm& form = given.form;
+  const DotProductOptions& form = given.options;
   const DotProductSizes& sizes = form.sizes;
-  const std::vector<T> key_panels = panels(sizes.key_width, given.key), values = padded(sizes.value_width, given.value);
+  const std::vector<QueryRow<T>> rows = given.rows();
+  const std::vector<T> key_panels = panels(sizes.key_width, given.key, key_panel_scale(given.form())), values = padded(sizes.value_width, given.value);
   std::vector<T> scratch(static_cast<std::size_t>(dot_product_scratch_size<T>(sizes)));
   constexpr T nan = std::numeric_limits<T>::quiet_NaN();
   DotProductOutcome<T> outcome{std::vector<T>(static_cast<std::size_t>(form.queries * sizes.value_width), nan),
@@ -109,9 +154,8 @@ DotProductOutcome<T> forward_of_all(const DotProductCase<T>& given) {
     block.key_panels = key_panels.data();
     block.value = values.data();
     block.value_stride = padded_width<T>(sizes.value_width);
-    block.scale = dot_product_scale;
-    block.soft_cap = form.soft_cap;
-    add_mask(given, first, block);
+    block.form = given.form();
+    block.rows = rows.empty() ? nullptr : rows.data() + first;
     block.context = outcome.context.data() + first * sizes.value_width;
     block.context_stride = sizes.value_width;
     block.log_sums = outcome.log_sums.data() + first;
@@ -128,7 +172,7 @@ std::vector<T> context_of(const DotProductCase<T>& given) {
 
 template <class T>
 struct DotProductGradientsOfAll {
-  std::vector<T> query, key, value, bias;
+  std::vector<T> query, key, value, bias, factors;
 };
 
 // Rows of `width` numbers out of padded ones.
@@ -144,19 +188,22 @@ std::vector<T> unpadded(std::int64_t width, const std::vector<T>& rows) {
 // `of_context` is [queries, Dv].
 template <class T>
 DotProductGradientsOfAll<T> gradients_of(const DotProductCase<T>& given, const std::vector<T>& of_context) {
-  const DotProductForm& form = given.form;
+  const DotProductOptions& form = given.options;
+  const std::vector<QueryRow<T>> rows = given.rows();
   const std::int64_t width = form.sizes.key_width, value_width = form.sizes.value_width, Lk = form.sizes.keys;
   const DotProductOutcome<T> forward = forward_of_all(given);
   const DotProductSizes wide{Lk, padded_width<T>(width), padded_width<T>(value_width)};
   const std::vector<T> query = padded(width, given.query), key = padded(width, given.key), upstream = padded(value_width, of_context);
-  const std::vector<T> key_panels = panels(wide.key_width, key), value_panels = panels(wide.value_width, padded(value_width, given.value));
+  const std::vector<T> key_panels = panels(wide.key_width, key, key_panel_scale(given.form())),
+                       value_panels = panels(wide.value_width, padded(value_width, given.value), 1);
   std::vector<T> products(static_cast<std::size_t>(form.queries)), scratch(static_cast<std::size_t>(dot_product_gradients_scratch_size<T>(wide)));
   for (std::size_t i = 0; i < products.size(); ++i)
     for (std::size_t c = 0; c < static_cast<std::size_t>(value_width); ++c)
       products[i] += forward.context[i * static_cast<std::size_t>(value_width) + c] * of_context[i * static_cast<std::size_t>(value_width) + c];
   DotProductGradientsOfAll<T> all{std::vector<T>(query.size()), std::vector<T>(key.size()),
                                   std::vector<T>(static_cast<std::size_t>(Lk * wide.value_width)),
-                                  std::vector<T>(given.bias.size(), std::numeric_limits<T>::quiet_NaN())};
+                                  std::vector<T>(given.bias.size(), std::numeric_limits<T>::quiet_NaN()),
+                                  std::vector<T>(given.factors.size(), std::numeric_limits<T>::quiet_NaN())};
   for (std::int64_t first_key = 0; first_key < Lk; first_key += dot_product_block_keys)
     for (std::int64_t first = 0; first < form.queries; first += dot_product_block_queries) {
       DotProductGradients<T> block;
@@ -167,95 +214,109 @@ DotProductGradientsOfAll<T> gradients_of(const DotProductCase<T>& given, const s
       block.keys = std::min(dot_product_block_keys, Lk - first_key);
       block.key_panels = key_panels.data(), block.value_panels = value_panels.data();
       block.key = key.data(), block.key_stride = wide.key_width;
-      block.scale = dot_product_scale, block.soft_cap = form.soft_cap;
-      add_mask(given, first, block);
+      block.form = given.form();
+      block.rows = rows.empty() ? nullptr : rows.data() + first;
       block.context_gradient = upstream.data() + first * wide.value_width;
       block.context_gradient_stride = wide.value_width;
       block.log_sums = forward.log_sums.data() + first, block.context_products = products.data() + first;
       block.query_gradient = all.query.data() + first * wide.key_width;
       block.key_gradient = all.key.data(), block.value_gradient = all.value.data();
-      if (form.bias) block.bias_gradient = all.bias.data() + first * Lk, block.bias_gradient_stride = Lk;
+      block.pair_stride = Lk;
+      if (form.bias) block.bias_gradient = all.bias.data() + first * Lk;
+      if (form.factors) block.factor_gradient = all.factors.data() + first * Lk;
       block.scratch = scratch.data();
       dot_product_backward(wide, block);
     }
-  return {unpadded(width, all.query), unpadded(width, all.key), unpadded(value_width, all.value), all.bias};
+  return {unpadded(width, all.query), unpadded(width, all.key), unpadded(value_width, all.value), all.bias, all.factors};
+}
+
+// Of one query, by the definition in float64: softmax weights and those that values are summed up by.
+struct RowByDefinition {
+  std::vector<double> weights, slopes, used;
+  double sum = 0;  // of the weights times their factors, where they are divided by it
+};
+
+template <class T>
+RowByDefinition row_by_definition(const DotProductCase<T>& given, std::int64_t i) {
+  const DotProductOptions& form = given.options;
+  const auto Lk = static_cast<std::size_t>(form.sizes.keys), Dk = static_cast<std::size_t>(form.sizes.key_width), row = static_cast<std::size_t>(i);
+  RowByDefinition result{std::vector<double>(Lk), std::vector<double>(Lk, 1), std::vector<double>(Lk), 1};
+  double largest = -std::numeric_limits<double>::infinity(), sum = 0, with_factors = 0;
+  for (std::size_t j = 0; j < Lk; ++j) {
+    double score = 0;
+    for (std::size_t c = 0; c < Dk; ++c) score += double(given.query[row * Dk + c]) * given.key[j * Dk + c];
+    score *= dot_product_scale;
+    if (form.soft_cap > 0) {
+      const double t = std::tanh(score / form.soft_cap);
+      score = form.soft_cap * t, result.slopes[j] = 1 - t * t;
+    }
+    if (form.bias) score += given.bias[row * Lk + j];
+    result.weights[j] = score;
+    if (given.is_kept(i, static_cast<std::int64_t>(j))) largest = std::max(largest, score);
+  }
+  for (std::size_t j = 0; j < Lk; ++j) sum += result.weights[j] = given.is_kept(i, static_cast<std::int64_t>(j)) ? std::exp(result.weights[j] - largest) : 0;
+  for (std::size_t j = 0; j < Lk && sum > 0; ++j) with_factors += (result.weights[j] /= sum) * given.factor(i, static_cast<std::int64_t>(j));
+  if (form.renormalised) result.sum = with_factors;
+  for (std::size_t j = 0; j < Lk && result.sum > 0; ++j)
+    result.used[j] = result.weights[j] * given.factor(i, static_cast<std::int64_t>(j)) / result.sum * given.multiplier(i, static_cast<std::int64_t>(j));
+  return result;
 }
 
 template <class T>
 std::vector<double> context_by_definition(const DotProductCase<T>& given) {
-  const DotProductForm& form = given.form;
-  const DotProductSizes& sizes = form.sizes;
-  std::vector<double> context(static_cast<std::size_t>(form.queries * sizes.value_width), 0);
-  for (std::int64_t i = 0; i < form.queries; ++i) {
-    std::vector<double> scores(static_cast<std::size_t>(sizes.keys));
-    double largest = -std::numeric_limits<double>::infinity(), sum = 0;
-    for (std::int64_t j = 0; j < sizes.keys; ++j) {
-      double score = 0;
-      for (std::int64_t c = 0; c < sizes.key_width; ++c)
-        score += double(given.query[static_cast<std::size_t>(i * sizes.key_width + c)]) * given.key[static_cast<std::size_t>(j * sizes.key_width + c)];
-      score *= dot_product_scale;
-      if (form.soft_cap > 0) score = form.soft_cap * std::tanh(score / form.soft_cap);
-      if (form.bias) score += given.bias[static_cast<std::size_t>(i * sizes.keys + j)];
-      scores[static_cast<std::size_t>(j)] = score;
-      if (given.is_kept(i, j)) largest = std::max(largest, score);
-    }
-    for (std::int64_t j = 0; j < sizes.keys; ++j) {
-      if (!given.is_kept(i, j)) continue;
-      const double weight = std::exp(scores[static_cast<std::size_t>(j)] - largest);
-      sum += weight;
+  const DotProductSizes& sizes = given.options.sizes;
+  std::vector<double> context(static_cast<std::size_t>(given.options.queries * sizes.value_width), 0);
+  for (std::int64_t i = 0; i < given.options.queries; ++i) {
+    const RowByDefinition row = row_by_definition(given, i);
+    for (std::int64_t j = 0; j < sizes.keys; ++j)
       for (std::int64_t c = 0; c < sizes.value_width; ++c)
-        context[static_cast<std::size_t>(i * sizes.value_width + c)] += weight * given.value[static_cast<std::size_t>(j * sizes.value_width + c)];
-    }
-    for (std::int64_t c = 0; c < sizes.value_width && sum > 0; ++c) context[static_cast<std::size_t>(i * sizes.value_width + c)] /= sum;
+        context[static_cast<std::size_t>(i * sizes.value_width + c)] +=
+            row.used[static_cast<std::size_t>(j)] * given.value[static_cast<std::size_t>(j * sizes.value_width + c)];
   }
   return context;
 }
 
-// By the definition too, in float64.
+// By the chain rule from one weight to the next, in float64.
 template <class T>
 DotProductGradientsOfAll<double> gradients_by_definition(const DotProductCase<T>& given, const std::vector<T>& of_context) {
-  const DotProductForm& form = given.form;
+  const DotProductOptions& form = given.options;
   const auto Lk = static_cast<std::size_t>(form.sizes.keys), Dk = static_cast<std::size_t>(form.sizes.key_width),
              Dv = static_cast<std::size_t>(form.sizes.value_width);
   DotProductGradientsOfAll<double> all{std::vector<double>(given.query.size()), std::vector<double>(given.key.size()),
-                                       std::vector<double>(given.value.size()), std::vector<double>(given.bias.size())};
+                                       std::vector<double>(given.value.size()), std::vector<double>(given.bias.size()),
+                                       std::vector<double>(given.factors.size())};
   for (std::size_t i = 0; i < static_cast<std::size_t>(form.queries); ++i) {
-    std::vector<double> weights(Lk), slopes(Lk, 1), of_weights(Lk);
-    double largest = -std::numeric_limits<double>::infinity(), sum = 0, mean = 0;
+    const RowByDefinition row = row_by_definition(given, static_cast<std::int64_t>(i));
+    if (row.sum == 0) continue;
+    std::vector<double> of_weighted(Lk), of_weights(Lk);  // of factor · weight; of weight
+    double mean_weighted = 0, mean = 0;
     for (std::size_t j = 0; j < Lk; ++j) {
-      double score = 0;
-      for (std::size_t c = 0; c < Dk; ++c) score += double(given.query[i * Dk + c]) * given.key[j * Dk + c];
-      score *= dot_product_scale;
-      if (form.soft_cap > 0) {
-        const double t = std::tanh(score / form.soft_cap);
-        score = form.soft_cap * t, slopes[j] = 1 - t * t;
-      }
-      if (form.bias) score += given.bias[i * Lk + j];
-      weights[j] = score;
-      if (given.is_kept(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j))) largest = std::max(largest, score);
+      const auto column = static_cast<std::int64_t>(j);
+      for (std::size_t c = 0; c < Dv; ++c) of_weighted[j] += double(of_context[i * Dv + c]) * given.value[j * Dv + c];
+      of_weighted[j] *= given.multiplier(static_cast<std::int64_t>(i), column);
+      mean_weighted += row.weights[j] * given.factor(static_cast<std::int64_t>(i), column) / row.sum * of_weighted[j];
     }
     for (std::size_t j = 0; j < Lk; ++j) {
-      const bool kept = given.is_kept(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j));
-      sum += weights[j] = kept ? std::exp(weights[j] - largest) : 0;
-      for (std::size_t c = 0; c < Dv; ++c) of_weights[j] += double(of_context[i * Dv + c]) * given.value[j * Dv + c];
+      if (form.renormalised) of_weighted[j] = (of_weighted[j] - mean_weighted) / row.sum;
+      of_weights[j] = of_weighted[j] * given.factor(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j));
+      if (form.factors) all.factors[i * Lk + j] = of_weighted[j] * row.weights[j];
+      mean += row.weights[j] * of_weights[j];
     }
-    if (sum == 0) continue;
-    for (std::size_t j = 0; j < Lk; ++j) mean += (weights[j] /= sum) * of_weights[j];
     for (std::size_t j = 0; j < Lk; ++j) {
-      const double of_score = weights[j] * (of_weights[j] - mean), through = of_score * slopes[j] * dot_product_scale;
+      const double of_score = row.weights[j] * (of_weights[j] - mean), through = of_score * row.slopes[j] * dot_product_scale;
       if (form.bias) all.bias[i * Lk + j] = of_score;
       for (std::size_t c = 0; c < Dk; ++c) {
         all.query[i * Dk + c] += through * given.key[j * Dk + c];
         all.key[j * Dk + c] += through * given.query[i * Dk + c];
       }
-      for (std::size_t c = 0; c < Dv; ++c) all.value[j * Dv + c] += weights[j] * of_context[i * Dv + c];
+      for (std::size_t c = 0; c < Dv; ++c) all.value[j * Dv + c] += row.used[j] * of_context[i * Dv + c];
     }
   }
   return all;
 }
 
 template <class T>
-void expect_gradients(const DotProductForm& form) {
+void expect_gradients(const DotProductOptions& form) {
   const DotProductCase<T> given(form);
   std::vector<T> of_context(static_cast<std::size_t>(form.queries * form.sizes.value_width));
   std::mt19937 generator(2);
@@ -265,34 +326,32 @@ void expect_gradients(const DotProductForm& form) {
   const auto compare = [&](const char* name, const std::vector<T>& numbers, const std::vector<double>& right) {
     const reference::Type type = sizeof(T) == 4 ? reference::Type::float32 : reference::Type::float64;
     EXPECT_EQ(reference::difference(name, {numbers.begin(), numbers.end()}, right, reference::gradient_tolerance(type, form.sizes.keys + form.queries)), "")
-        << "Lq = " << form.queries << ", Lk = " << form.sizes.keys << ", Dk = " << form.sizes.key_width << ", Dv = " << form.sizes.value_width
-        << ", soft cap " << form.soft_cap << ", keep " << static_cast<int>(form.keep) << (form.bias ? ", bias" : "");
+        << text_of(form);
   };
   compare("gradient of the query", got.query, wanted.query);
   compare("gradient of the key", got.key, wanted.key);
   compare("gradient of the value", got.value, wanted.value);
   compare("gradient of the bias", got.bias, wanted.bias);
+  compare("gradient of the factors", got.factors, wanted.factors);
 }
 
 template <class T>
-void expect_definition(const DotProductForm& form) {
+void expect_definition(const DotProductOptions& form) {
   const DotProductCase<T> given(form);
   const std::vector<T> got = context_of(given);
   const reference::Type type = sizeof(T) == 4 ? reference::Type::float32 : reference::Type::float64;
   EXPECT_EQ(reference::difference("context", {got.begin(), got.end()}, context_by_definition(given), reference::tolerance(type, form.sizes.keys)), "")
-      << "Lq = " << form.queries << ", Lk = " << form.sizes.keys << ", Dk = " << form.sizes.key_width << ", Dv = " << form.sizes.value_width
-      << ", soft cap " << form.soft_cap << ", keep " << static_cast<int>(form.keep) << (form.bias ? ", bias" : "");
+      << text_of(form);
 }
 
 TEST(DotProduct, EqualsTheDefinitionOnEveryTargetAndSize) {
-  using Keep = DotProductForm::Keep;
   for_each_target([] {
     for (const DotProductSizes& sizes : {DotProductSizes{1, 1, 1}, DotProductSizes{5, 3, 5}, DotProductSizes{64, 16, 16}, DotProductSizes{65, 8, 70},
                                          DotProductSizes{300, 64, 64}, DotProductSizes{257, 5, 33}})
       for (const std::int64_t queries : {1, 6, 7, 100})
         for (const Keep keep : {Keep::all, Keep::one_row, Keep::rows})
           for (const bool more : {false, true}) {
-            const DotProductForm form{queries, sizes, more ? 4.0 : 0.0, keep, more};
+            const DotProductOptions form{queries, sizes, more ? 4.0 : 0.0, keep, more};
             expect_definition<float>(form);
             expect_definition<double>(form);
           }
@@ -300,22 +359,57 @@ TEST(DotProduct, EqualsTheDefinitionOnEveryTargetAndSize) {
 }
 
 TEST(DotProduct, HasTheGradientsOfItsDefinition) {
-  using Keep = DotProductForm::Keep;
   for_each_target([] {
     for (const DotProductSizes& sizes : {DotProductSizes{1, 1, 1}, DotProductSizes{5, 3, 5}, DotProductSizes{65, 8, 70}, DotProductSizes{300, 16, 33}})
       for (const std::int64_t queries : {1, 7, 100})
         for (const Keep keep : {Keep::all, Keep::one_row, Keep::rows})
           for (const bool more : {false, true}) {
-            const DotProductForm form{queries, sizes, more ? 4.0 : 0.0, keep, more};
+            const DotProductOptions form{queries, sizes, more ? 4.0 : 0.0, keep, more};
             expect_gradients<float>(form);
             expect_gradients<double>(form);
           }
   });
 }
 
+// Bands, windows' factors and dropout, alone and together.
+std::vector<DotProductOptions> with_windows() {
+  std::vector<DotProductOptions> all;
+  for (const DotProductSizes& sizes : {DotProductSizes{5, 3, 5}, DotProductSizes{65, 8, 20}, DotProductSizes{700, 16, 33}})
+    for (const std::int64_t queries : {1, 7, 200}) {
+      const DotProductOptions plain{.queries = queries, .sizes = sizes};
+      const auto with = [&](const auto& change) { change(all.emplace_back(plain)); };
+      with([](DotProductOptions& o) { o.spans = true, o.left = 1000; });
+      with([](DotProductOptions& o) { o.spans = true, o.left = 2, o.right = 1; });
+      with([](DotProductOptions& o) { o.spans = true, o.left = 20, o.keep = Keep::rows, o.bias = true, o.soft_cap = 4; });
+      with([](DotProductOptions& o) { o.factors = true; });
+      with([](DotProductOptions& o) { o.factors = o.renormalised = true; });
+      with([](DotProductOptions& o) { o.dropout = 0.3; });
+      with([](DotProductOptions& o) { o.spans = o.factors = o.renormalised = o.bias = true, o.left = 40, o.dropout = 0.5, o.soft_cap = 3, o.keep = Keep::one_row; });
+    }
+  return all;
+}
+
+TEST(DotProduct, HasWindowsAndDropoutAsItsDefinition) {
+  for_each_target([] {
+    for (const DotProductOptions& options : with_windows()) {
+      expect_definition<float>(options);
+      expect_definition<double>(options);
+    }
+  });
+}
+
+TEST(DotProduct, HasTheGradientsOfWindowsAndDropout) {
+  for_each_target([] {
+    for (const DotProductOptions& options : with_windows()) {
+      expect_gradients<float>(options);
+      expect_gradients<double>(options);
+    }
+  });
+}
+
 TEST(DotProduct, AQueryThatSeesNothingHasContextZero) {
   for_each_target([] {
-    DotProductCase<float> given({.queries = 7, .sizes = {70, 4, 3}, .keep = DotProductForm::Keep::rows});
+    DotProductCase<float> given({.queries = 7, .sizes = {70, 4, 3}, .keep = Keep::rows});
     std::fill(given.keep.begin(), given.keep.end() - 70, std::uint8_t(0));  // but the last
     const std::vector<float> got = context_of(given);
     EXPECT_TRUE(std::all_of(got.begin(), got.end() - 3, [](float number) { return number == 0; }));

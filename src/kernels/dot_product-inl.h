@@ -1,0 +1,251 @@
+// What the dot-product kernels share, for each SIMD target: include it after <hwy/foreach_target.h>, as Highway's own -inl headers.
+#if defined(ATTEND_KERNELS_DOT_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ATTEND_KERNELS_DOT_PRODUCT_INL_H_
+#undef ATTEND_KERNELS_DOT_PRODUCT_INL_H_
+#else
+#define ATTEND_KERNELS_DOT_PRODUCT_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "kernels/activations-inl.h"
+#include "kernels/dot_product.h"
+#include "kernels/philox.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace attend::kernels::HWY_NAMESPACE {
+
+template <class T>
+using Vectors = hn::ScalableTag<T>;
+
+// Query rows of a strip, vectors of keys of a panel, and vectors of values at a time: with 6 rows by 4 (or 2) vectors all sums and what they
+// are made from stay in the 32 (or 16) registers.
+constexpr std::int64_t strip_rows = 6;
+#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_SVE || HWY_TARGET == HWY_SVE2
+constexpr std::int64_t panel_vectors = 4;
+#else
+constexpr std::int64_t panel_vectors = 2;
+#endif
+constexpr double log2_e = 1.4426950408889634074;
+
+template <class T>
+HWY_INLINE std::int64_t lanes_of() {
+  return static_cast<std::int64_t>(hn::Lanes(Vectors<T>()));
+}
+template <class T>
+HWY_INLINE std::int64_t panel_keys() {
+  return panel_vectors * lanes_of<T>();
+}
+HWY_INLINE std::int64_t rounded_up(std::int64_t number, std::int64_t multiple) { return (number + multiple - 1) / multiple * multiple; }
+
+// The larger of the two, NaN where x is.
+template <class D, class V>
+HWY_INLINE V at_least(D d, hn::TFromD<D> least, V x) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+  return hn::Max(hn::Set(d, least), x);  // of a NaN, x86 gives back the second operand
+#else
+  return hn::IfThenElse(hn::Lt(x, hn::Set(d, least)), hn::Set(d, least), x);
+#endif
+}
+
+// 2^t for t ≤ 0, exactly 0 for −∞ (NaN stays NaN). t = n + f with a polynomial for 2^f, |f| ≤ ½, that is right
+// to 2e-7 / 3, half of the last bit; below 2^−126 what comes out is 0 or below it.
+template <class D, hwy::EnableIf<sizeof(hn::TFromD<D>) == 4>* = nullptr, class V>
+HWY_INLINE V power_of_two(D d, V t) {
+  const V bounded = at_least(d, -127.0f, t);
+  const V n = hn::Round(bounded), f = hn::Sub(bounded, n);
+  V p = hn::Set(d, 1.3390863647e-3f);
+  p = hn::MulAdd(p, f, hn::Set(d, 9.6180825573e-3f));
+  p = hn::MulAdd(p, f, hn::Set(d, 5.5503571142e-2f));
+  p = hn::MulAdd(p, f, hn::Set(d, 2.4022650761e-1f));
+  p = hn::MulAdd(p, f, hn::Set(d, 6.9314718803e-1f));
+  p = hn::MulAdd(p, f, hn::Set(d, 1.0f));
+  const hn::RebindToSigned<D> whole;
+  return hn::BitCast(d, hn::Add(hn::BitCast(whole, p), hn::ShiftLeft<23>(hn::ConvertTo(whole, n))));
+}
+template <class D, hwy::EnableIf<sizeof(hn::TFromD<D>) == 8>* = nullptr, class V>
+HWY_INLINE V power_of_two(D d, V t) {
+  const V power = bounded_exp(d, hn::Mul(t, hn::Set(d, 0.69314718055994530942)));
+  return hn::IfThenZeroElse(hn::Eq(t, hn::Set(d, -std::numeric_limits<double>::infinity())), power);
+}
+
+// The rows of a strip where they lie, or copies with zeros behind the last.
+template <class T>
+struct Strip {
+  const T* rows;
+  std::int64_t stride;
+};
+
+// Rows of a strip against `count` vectors of a panel's keys. Where asked for, `largest` [strip_rows][lanes] takes up the scores.
+template <std::int64_t count, bool with_largest, class T>
+HWY_INLINE void score_vectors(const Strip<T>& strip, std::int64_t width, const T* HWY_RESTRICT panel, T* HWY_RESTRICT scores, std::int64_t stride,
+                              T* HWY_RESTRICT largest) {
+  const Vectors<T> d;
+  const std::int64_t lanes = lanes_of<T>();
+  hn::Vec<Vectors<T>> sums[strip_rows][count];
+  for (auto& row : sums)
+    for (auto& sum : row) sum = hn::Zero(d);
+  const T* HWY_RESTRICT rows[strip_rows];
+  for (std::int64_t r = 0; r < strip_rows; ++r) rows[r] = strip.rows + r * strip.stride;
+  for (std::int64_t c = 0; c < width; ++c, panel += count * lanes) {
+    hn::Vec<Vectors<T>> keys[count];
+    for (std::int64_t v = 0; v < count; ++v) keys[v] = hn::LoadU(d, panel + v * lanes);
+    for (std::int64_t r = 0; r < strip_rows; ++r) {
+      const auto q = hn::Set(d, rows[r][c]);
+      for (std::int64_t v = 0; v < count; ++v) sums[r][v] = hn::MulAdd(q, keys[v], sums[r][v]);
+    }
+  }
+  for (std::int64_t r = 0; r < strip_rows; ++r) {
+    for (std::int64_t v = 0; v < count; ++v) hn::StoreU(sums[r][v], d, scores + r * stride + v * lanes);
+    if constexpr (with_largest) {
+      auto most = hn::LoadU(d, largest + r * lanes);
+      for (std::int64_t v = 0; v < count; ++v) most = hn::Max(most, sums[r][v]);
+      hn::StoreU(most, d, largest + r * lanes);
+    }
+  }
+}
+
+// The same for the panel that begins at key `first` of `keys` in all: the last one may be narrower.
+template <bool with_largest, class T>
+HWY_INLINE void score_panel(const Strip<T>& strip, std::int64_t width, const T* panels, std::int64_t first, std::int64_t keys, T* scores, std::int64_t stride,
+                            T* largest) {
+  const T* const panel = panels + first * width;
+  const std::int64_t vectors = (keys - first + lanes_of<T>() - 1) / lanes_of<T>();
+  if (vectors >= panel_vectors) return score_vectors<panel_vectors, with_largest>(strip, width, panel, scores, stride, largest);
+  if constexpr (panel_vectors > 2) {
+    if (vectors == 3) return score_vectors<3, with_largest>(strip, width, panel, scores, stride, largest);
+    if (vectors == 2) return score_vectors<2, with_largest>(strip, width, panel, scores, stride, largest);
+  }
+  score_vectors<1, with_largest>(strip, width, panel, scores, stride, largest);
+}
+
+// Factors of a strip of sums: that of sum s and term t is data[s · sum_stride + t · term_stride].
+template <class T>
+struct Factors {
+  const T* data;
+  std::int64_t sum_stride, term_stride;
+};
+
+// out_s += Σ_t factor_st · row_t, for `count` vectors of the rows' width; sums lie `out_stride` apart.
+template <std::int64_t strip, std::int64_t count, class T>
+HWY_INLINE void add_products(const Factors<T>& factors, std::int64_t terms, const T* HWY_RESTRICT rows, std::int64_t row_stride, T* HWY_RESTRICT out,
+                             std::int64_t out_stride) {
+  const Vectors<T> d;
+  const std::int64_t lanes = lanes_of<T>();
+  hn::Vec<Vectors<T>> sums[strip][count];
+  for (std::int64_t s = 0; s < strip; ++s)
+    for (std::int64_t v = 0; v < count; ++v) sums[s][v] = hn::LoadU(d, out + s * out_stride + v * lanes);
+  for (std::int64_t t = 0; t < terms; ++t) {
+    hn::Vec<Vectors<T>> row[count];
+    for (std::int64_t v = 0; v < count; ++v) row[v] = hn::LoadU(d, rows + t * row_stride + v * lanes);
+    for (std::int64_t s = 0; s < strip; ++s) {
+      const auto factor = hn::Set(d, factors.data[s * factors.sum_stride + t * factors.term_stride]);
+      for (std::int64_t v = 0; v < count; ++v) sums[s][v] = hn::MulAdd(factor, row[v], sums[s][v]);
+    }
+  }
+  for (std::int64_t s = 0; s < strip; ++s)
+    for (std::int64_t v = 0; v < count; ++v) hn::StoreU(sums[s][v], d, out + s * out_stride + v * lanes);
+}
+
+// The same for the rows' whole width, which the sums have too.
+template <std::int64_t strip, class T>
+HWY_INLINE void add_all_products(const Factors<T>& factors, std::int64_t terms, const T* rows, std::int64_t row_stride, T* out, std::int64_t width) {
+  const std::int64_t lanes = lanes_of<T>();
+  std::int64_t c = 0;
+  for (; c + panel_vectors * lanes <= width; c += panel_vectors * lanes)
+    add_products<strip, panel_vectors>(factors, terms, rows + c, row_stride, out + c, width);
+  for (; c < width; c += lanes) add_products<strip, 1>(factors, terms, rows + c, row_stride, out + c, width);
+}
+
+// The strip that begins at `row`, of `count` rows in all: what lies behind the last one is copied to `copy` [strip_rows, width].
+template <class T>
+HWY_INLINE Strip<T> strip_at(std::int64_t row, std::int64_t count, std::int64_t width, const T* from, std::int64_t stride, T* copy) {
+  const std::int64_t rows = std::min(strip_rows, count - row);
+  from += row * stride;
+  if (rows == strip_rows) return {from, stride};
+  for (std::int64_t r = 0; r < rows; ++r) std::copy(from + r * stride, from + r * stride + width, copy + r * width);
+  std::fill(copy + rows * width, copy + strip_rows * width, T(0));
+  return {copy, width};
+}
+
+// Keys begin … end − 1 of a block: whole panels, but for the last of all. `all`: whether each row of a strip sees each of them.
+struct Sight {
+  std::int64_t begin = 0, end = 0;
+  bool all = true;
+  bool nothing() const { return begin >= end; }
+};
+
+template <class T>
+HWY_INLINE Sight sight_of(const QueryRow<T>* rows, std::int64_t count, std::int64_t first_key, std::int64_t keys) {
+  Sight sight{first_key, first_key + keys, true};
+  if (rows == nullptr) return sight;
+  std::int64_t first = sight.end, end = first_key, latest_first = first_key, least_end = sight.end;
+  for (std::int64_t r = 0; r < count; ++r) {
+    first = std::min(first, rows[r].first_key), end = std::max(end, rows[r].end_key);
+    latest_first = std::max(latest_first, rows[r].first_key), least_end = std::min(least_end, rows[r].end_key);
+  }
+  const std::int64_t panel = panel_keys<T>();
+  if (first > first_key) sight.begin = first_key + (first - first_key) / panel * panel;
+  if (end < sight.end) sight.end = std::min(sight.end, first_key + rounded_up(std::max<std::int64_t>(0, end - first_key), panel));
+  if (sight.nothing()) return sight;
+  sight.all = latest_first <= sight.begin && least_end >= sight.end;
+  bool any = false;
+  const bool* last = nullptr;
+  for (std::int64_t r = 0; r < count; ++r) {
+    const bool* const keep = rows[r].keep;
+    if (keep == nullptr) return sight;
+    if (keep == last) continue;
+    last = keep;
+    const auto size = static_cast<std::size_t>(sight.end - sight.begin);
+    any = any || std::memchr(keep + sight.begin, 1, size) != nullptr;
+    sight.all = sight.all && std::memchr(keep + sight.begin, 0, size) == nullptr;
+    if (any && !sight.all) return sight;
+  }
+  if (!any) sight.end = sight.begin;
+  return sight;
+}
+
+// Soft cap, bias and mask on a row's scores of keys begin … end − 1, which lie at `scores`; −∞ behind them up to `padded`.
+template <class T>
+HWY_INLINE void finish_scores(const DotProductForm& form, const QueryRow<T>* row, const Sight& sight, std::int64_t padded, T* scores) {
+  constexpr T nothing = -std::numeric_limits<T>::infinity();
+  const std::int64_t keys = sight.end - sight.begin;
+  if (form.soft_cap > 0)
+    for_lanes<T>(keys, [&](auto d, std::int64_t j) {
+      const auto cap = hn::Set(d, static_cast<T>(form.soft_cap * log2_e));
+      hn::StoreU(hn::Mul(cap, hyperbolic_tangent(d, hn::LoadU(d, scores + j))), d, scores + j);
+    });
+  if (row != nullptr && row->bias != nullptr) {
+    const T* const bias = row->bias + sight.begin;
+    for_lanes<T>(keys, [&](auto d, std::int64_t j) {
+      hn::StoreU(hn::MulAdd(hn::LoadU(d, bias + j), hn::Set(d, static_cast<T>(log2_e)), hn::LoadU(d, scores + j)), d, scores + j);
+    });
+  }
+  if (!sight.all) {
+    if (row->first_key > sight.begin) std::fill(scores, scores + std::min(row->first_key, sight.end) - sight.begin, nothing);
+    if (row->end_key < sight.end) std::fill(scores + std::max(row->end_key, sight.begin) - sight.begin, scores + keys, nothing);
+    if (row->keep != nullptr) {
+      const bool* const keep = row->keep + sight.begin;
+      for (std::int64_t j = 0; j < keys; ++j) scores[j] = keep[j] ? scores[j] : nothing;
+    }
+  }
+  std::fill(scores + keys, scores + padded, nothing);
+}
+
+// Dropout's multipliers of a row's keys begin … begin + keys − 1.
+template <class T>
+HWY_INLINE void drop_keys(const WeightDropout& dropout, const QueryRow<T>& row, std::int64_t begin, std::int64_t keys, T* multipliers) {
+  dropout_multipliers(dropout.seed, dropout.probability, row.batch, row.head, row.row, dropout.first_key + begin, keys, multipliers);
+}
+
+template <class T>
+HWY_INLINE void multiply(std::int64_t count, const T* by, T* numbers) {
+  for_lanes<T>(count, [&](auto d, std::int64_t j) { hn::StoreU(hn::Mul(hn::LoadU(d, numbers + j), hn::LoadU(d, by + j)), d, numbers + j); });
+}
+
+}  // namespace attend::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
