@@ -5,6 +5,7 @@
 #include "addressing/normalize.h"
 #include "attend/addressing/scores/additive.h"
 #include "attend/addressing/scores/cosine.h"
+#include "attend/addressing/scores/general.h"
 #include "attend/addressing/scores/location.h"
 #include "attend/addressing/windows/local_m.h"
 #include "attend/addressing/windows/local_p.h"
@@ -85,12 +86,12 @@ Tensor AttentionImpl::score(const Tensor& query, const Tensor& key) const {
   switch (options_.score) {
     case Score::dot:
     case Score::scaled_dot:
-    case Score::general: break;  // of dot form
+    case Score::general:
+    case Score::cosine: break;  // of dot form
     case Score::additive:
       return additive_score(at::matmul(query, typed(query_projection_).t()),                      // [B, 1, Lq, A]
                             at::matmul(key, typed(key_projection_).t()) + typed(bias_),           // [B, 1, Lk, A]
                             typed(energy_));
-    case Score::cosine: return cosine_score(query, key, options_.cosine_scale);
     case Score::location: return location_score(query, key.size(2), typed(location_));
   }
   throw InvalidArgument(format("{}: unknown score", attention_name));
@@ -102,8 +103,8 @@ std::optional<DotForm> AttentionImpl::dot_form() const {
     case Score::scaled_dot: return DotForm{1.0 / std::sqrt(static_cast<double>(key_size_))};
     case Score::general:
       if (!compares()) return std::nullopt;
-      // the query is projected, not the keys: there are fewer of them in a decoding step
-      return DotForm{1.0, [this](const Tensor& q, const Tensor& k) { return std::pair(at::matmul(q, weight_.to(q.scalar_type())), k); }};
+      return general_form(weight_);
+    case Score::cosine: return cosine_form(options_.cosine_scale);
     default: return std::nullopt;
   }
 }

@@ -1,9 +1,10 @@
 #include "addressing/fused_dot_product.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <vector>
 
-#include "addressing/fused_read.h"
 #include "addressing/normalize.h"
 #include "attend/addressing/scores/dot.h"
 #include "core/fused_operation.h"
@@ -15,9 +16,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+constexpr std::int64_t block_queries = kernels::dot_product_block_queries, block_keys = kernels::dot_product_block_keys;
+
 struct DotProductInput {
-  Tensor query, key, value;
-  Tensor keep, bias;  // expanded to [B, Hq, Lq, Lk], rows close; undefined where there is none
+  Tensor query, key, value;    // rows close
+  Tensor keep, bias, factors;  // expanded to [B, Hq, Lq, Lk], rows close; undefined where there is none
+  Tensor spans;                // int64 [B or 1, Lq, 2]; undefined where all keys are seen
   FusedDotProductOptions options;
 
   std::int64_t batch() const { return query.size(0); }
@@ -26,22 +30,83 @@ struct DotProductInput {
   std::int64_t group() const { return query.size(1) / key.size(1); }
   std::int64_t queries() const { return query.size(2); }
   std::int64_t keys() const { return key.size(2); }
+  std::int64_t query_blocks() const { return (queries() + block_queries - 1) / block_queries; }
+  std::int64_t key_blocks() const { return (keys() + block_keys - 1) / block_keys; }
 };
 
-std::int64_t query_blocks(std::int64_t queries) {
-  return (queries + kernels::dot_product_block_queries - 1) / kernels::dot_product_block_queries;
+kernels::DotProductForm form_of(const FusedDotProductOptions& options) {
+  const DropoutDraw& draw = options.dropout;
+  return {options.scale, options.soft_cap, options.renormalised, {draw.probability, static_cast<std::uint64_t>(draw.seed), draw.origin.key}};
 }
 
-// Panels of each key head's rows: [B, Hkv, panels].
+// What queries see, row by row.
 template <class T>
-Tensor panels_of(const Tensor& rows) {
-  const std::int64_t heads = rows.size(1), count = rows.size(2), width = rows.size(3);
-  Tensor panels = at::empty({rows.size(0), heads, kernels::panels_size<T>(count, width)}, rows.options());
+class SeenRows {
+ public:
+  explicit SeenRows(const DotProductInput& input) : origin_(input.options.dropout.origin) {
+    if (input.keep.defined()) keep_ = Rows<const bool>(input.keep);
+    if (input.bias.defined()) bias_ = Rows<const T>(input.bias);
+    if (input.factors.defined()) factors_ = Rows<const T>(input.factors);
+    if (input.spans.defined()) spans_ = SpanRows(input.spans);
+    everything_ = keep_.data == nullptr && bias_.data == nullptr && factors_.data == nullptr && spans_.data == nullptr && input.options.dropout.probability == 0;
+  }
+
+  // Of `count` queries of one head, from `first` on: null where they see everything.
+  const kernels::QueryRow<T>* rows(std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t count, std::array<kernels::QueryRow<T>, block_queries>& out) const {
+    if (everything_) return nullptr;
+    for (std::int64_t i = first; i < first + count; ++i) {
+      kernels::QueryRow<T>& row = out[static_cast<std::size_t>(i - first)];
+      row.keep = keep_.at(b, h, i), row.bias = bias_.at(b, h, i), row.factors = factors_.at(b, h, i);
+      if (spans_.data != nullptr) row.first_key = spans_.at(b, i)[0], row.end_key = spans_.at(b, i)[1];
+      row.batch = static_cast<std::uint32_t>(origin_.batch + b), row.head = static_cast<std::uint32_t>(origin_.head + h);
+      row.row = static_cast<std::uint32_t>(origin_.query + i);
+    }
+    return out.data();
+  }
+
+ private:
+  Rows<const bool> keep_;
+  Rows<const T> bias_, factors_;
+  SpanRows spans_;
+  DropoutOrigin origin_;
+  bool everything_ = true;
+};
+
+// Packed copies are kept small: those of some key heads of the batch at a time.
+class HeadGroups {
+ public:
+  template <class T>
+  static HeadGroups of(const DotProductInput& input, std::int64_t numbers_per_head) {
+    constexpr std::int64_t most_bytes = 8 << 20;
+    const std::int64_t all = input.batch() * input.key_heads();
+    return {all, std::clamp<std::int64_t>(most_bytes / (1 + numbers_per_head * static_cast<std::int64_t>(sizeof(T))), 1, std::max<std::int64_t>(1, all))};
+  }
+  std::int64_t at_once() const { return at_once_; }
+  // each(first, count) of key heads.
+  template <class F>
+  void for_each(const F& each) const {
+    for (std::int64_t first = 0; first < all_; first += at_once_) each(first, std::min(at_once_, all_ - first));
+  }
+
+ private:
+  HeadGroups(std::int64_t all, std::int64_t at_once) : all_(all), at_once_(at_once) {}
+  std::int64_t all_, at_once_;
+};
+
+// Panels of the key heads first … first + count − 1 of the batch: [count, panels].
+template <class T>
+void pack_heads(const Tensor& rows, std::int64_t first, std::int64_t count, double scale, Tensor& panels) {
   const Rows<const T> from(rows);
-  in_parallel(rows.size(0) * heads, [&](std::int64_t task) {
-    kernels::pack_panels(count, width, from.at(task / heads, task % heads, 0), from.row, panels.data_ptr<T>() + task * panels.size(2));
+  const std::int64_t heads = rows.size(1);
+  in_parallel(count, [&](std::int64_t i) {
+    kernels::pack_panels(rows.size(2), rows.size(3), from.at((first + i) / heads, (first + i) % heads, 0), from.row, static_cast<T>(scale),
+                         panels.data_ptr<T>() + i * panels.size(1));
   });
-  return panels;
+}
+
+template <class T>
+Tensor panels_for(const Tensor& rows, std::int64_t heads) {
+  return at::empty({heads, kernels::panels_size<T>(rows.size(2), rows.size(3))}, rows.options());
 }
 
 // Rows that kernels read beyond their end get zeros there.
@@ -51,23 +116,7 @@ Tensor padded_rows(const Tensor& rows) {
   return wide == width ? rows : at::constant_pad_nd(rows, {0, wide - width});
 }
 
-template <class T>
-kernels::DotProductSizes sizes_of(const Tensor& key, const Tensor& value) {
-  return {key.size(2), key.size(3), value.size(3)};
-}
-
-// Mask and bias of the queries from `first` on, for either kernel.
-template <class T, class Block>
-void add_mask(const DotProductInput& input, std::int64_t b, std::int64_t h, std::int64_t first, Block& block) {
-  if (input.keep.defined()) {
-    const Rows<const bool> keep(input.keep);
-    block.keep = keep.at(b, h, first), block.keep_stride = keep.row;
-  }
-  if (input.bias.defined()) {
-    const Rows<const T> bias(input.bias);
-    block.bias = bias.at(b, h, first), block.bias_stride = bias.row;
-  }
-}
+kernels::DotProductSizes sizes_of(const Tensor& key, const Tensor& value) { return {key.size(2), key.size(3), value.size(3)}; }
 
 struct DotProductOutput {
   Tensor context;   // [B, Hq, Lq, Dv]
@@ -76,85 +125,130 @@ struct DotProductOutput {
 
 template <class T>
 DotProductOutput forward(const DotProductInput& input) {
-  const std::int64_t heads = input.heads(), Lq = input.queries(), blocks = query_blocks(Lq);
-  const Tensor panels = panels_of<T>(input.key), values = padded_rows<T>(input.value);
-  const kernels::DotProductSizes sizes = sizes_of<T>(input.key, input.value);
+  const std::int64_t heads = input.heads(), group = input.group(), Lq = input.queries(), blocks = input.query_blocks();
+  const Tensor values = padded_rows<T>(input.value);
+  const kernels::DotProductSizes sizes = sizes_of(input.key, input.value);
   DotProductOutput output{at::empty({input.batch(), heads, Lq, sizes.value_width}, input.query.options()),
                           at::empty({input.batch(), heads, Lq}, input.query.options())};
   const Rows<const T> query(input.query), value(values);
   const Rows<T> context(output.context);
-  in_parallel(input.batch() * heads * blocks, [&](std::int64_t task) {
-    const std::int64_t b = task / (heads * blocks), h = task / blocks % heads, first = task % blocks * kernels::dot_product_block_queries;
-    const std::int64_t key_head = h / input.group();
-    kernels::DotProductBlock<T> block;
-    block.queries = std::min(kernels::dot_product_block_queries, Lq - first);
-    block.query = query.at(b, h, first), block.query_stride = query.row;
-    block.key_panels = panels.data_ptr<T>() + (b * input.key_heads() + key_head) * panels.size(2);
-    block.value = value.at(b, key_head, 0), block.value_stride = value.row;
-    block.scale = input.options.scale, block.soft_cap = input.options.soft_cap;
-    add_mask<T>(input, b, h, first, block);
-    block.context = context.at(b, h, first), block.context_stride = context.row;
-    block.log_sums = output.log_sums.data_ptr<T>() + (b * heads + h) * Lq + first;
-    block.scratch = thread_scratch<T>(kernels::dot_product_scratch_size<T>(sizes));
-    kernels::dot_product_forward(sizes, block);
+  const SeenRows<T> seen(input);
+  const kernels::DotProductForm form = form_of(input.options);
+  const HeadGroups groups = HeadGroups::of<T>(input, kernels::panels_size<T>(sizes.keys, sizes.key_width));
+  Tensor panels = panels_for<T>(input.key, groups.at_once());
+  groups.for_each([&](std::int64_t first_head, std::int64_t count) {
+    pack_heads<T>(input.key, first_head, count, kernels::key_panel_scale(form), panels);
+    in_parallel(count * group * blocks, [&](std::int64_t task) {
+      const std::int64_t packed = task / (group * blocks), b = (first_head + packed) / input.key_heads(), key_head = (first_head + packed) % input.key_heads();
+      const std::int64_t h = key_head * group + task / blocks % group;
+      const std::int64_t first = (blocks - 1 - task % blocks) * block_queries;  // of a causal read the long ones first
+      std::array<kernels::QueryRow<T>, block_queries> rows;
+      kernels::DotProductBlock<T> block;
+      block.queries = std::min(block_queries, Lq - first);
+      block.query = query.at(b, h, first), block.query_stride = query.row;
+      block.key_panels = panels.data_ptr<T>() + packed * panels.size(1);
+      block.value = value.at(b, key_head, 0), block.value_stride = value.row;
+      block.form = form;
+      block.rows = seen.rows(b, h, first, block.queries, rows);
+      block.context = context.at(b, h, first), block.context_stride = context.row;
+      block.log_sums = output.log_sums.data_ptr<T>() + (b * heads + h) * Lq + first;
+      block.scratch = thread_scratch<T>(kernels::dot_product_scratch_size<T>(sizes));
+      kernels::dot_product_forward(sizes, block);
+    });
   });
   return output;
 }
 
 struct DotProductGradients {
-  Tensor query, key, value, bias;
+  Tensor query, key, value, bias, factors;
 };
 
 // Parts of the keys that go side by side, each with a gradient of the queries of its own. A matter of sizes alone, so that threads change nothing.
 std::int64_t parts_of_keys(const DotProductInput& input) {
   constexpr std::int64_t wanted_tasks = 8;
   const std::int64_t tasks = std::max<std::int64_t>(1, input.batch() * input.key_heads());
-  const std::int64_t key_blocks = (input.keys() + kernels::dot_product_block_keys - 1) / kernels::dot_product_block_keys;
-  return std::clamp<std::int64_t>((wanted_tasks + tasks - 1) / tasks, 1, std::max<std::int64_t>(1, key_blocks));
+  return std::clamp<std::int64_t>((wanted_tasks + tasks - 1) / tasks, 1, std::max<std::int64_t>(1, input.key_blocks()));
 }
 
+// What the backward pass reads and writes, rows as wide as the kernels take them.
 template <class T>
-DotProductGradients backward(const DotProductInput& input, const DotProductOutput& output, const Tensor& context_gradient, bool wants_bias) {
-  const std::int64_t B = input.batch(), heads = input.heads(), key_heads = input.key_heads(), group = input.group(), Lq = input.queries(), Lk = input.keys();
-  const Tensor queries = padded_rows<T>(input.query), keys = padded_rows<T>(input.key);
-  const Tensor values = padded_rows<T>(input.value), upstream = padded_rows<T>(with_close_rows(context_gradient));
-  const kernels::DotProductSizes sizes = sizes_of<T>(keys, values);
-  const Tensor key_panels = panels_of<T>(keys), value_panels = panels_of<T>(values);
-  const Tensor products = (context_gradient * output.context).sum(-1).contiguous();               // [B, Hq, Lq]
-  const std::int64_t parts = parts_of_keys(input), key_blocks = (Lk + kernels::dot_product_block_keys - 1) / kernels::dot_product_block_keys;
-  const auto options = input.query.options();
-  Tensor of_query = at::zeros({parts, B, heads, Lq, sizes.key_width}, options);
-  Tensor of_key = at::zeros({B, key_heads, Lk, sizes.key_width}, options), of_value = at::zeros({B, key_heads, Lk, sizes.value_width}, options);
-  Tensor of_bias = wants_bias ? at::empty({B, heads, Lq, Lk}, options) : Tensor();
-  const Rows<const T> query(queries), key(keys), gradient(upstream);
-  const Rows<T> bias_gradient = wants_bias ? Rows<T>(of_bias) : Rows<T>();
-  const auto run = [&](std::int64_t b, std::int64_t key_head, std::int64_t part, std::int64_t key_block, std::int64_t h, std::int64_t first) {
+struct BackwardTensors {
+  Tensor query, key, value, upstream;           // padded
+  Tensor products;                              // context_gradient · context [B, Hq, Lq]
+  Tensor of_query, of_key, of_value;            // [parts, B, Hq, Lq, Dk], [B, Hkv, Lk, Dk], [B, Hkv, Lk, Dv]
+  Tensor of_bias, of_factors;                   // [B, Hq, Lq, Lk]
+  kernels::DotProductSizes sizes;
+  std::int64_t parts;
+
+  BackwardTensors(const DotProductInput& input, const Tensor& context, const Tensor& context_gradient)
+      : query(padded_rows<T>(input.query)), key(padded_rows<T>(input.key)), value(padded_rows<T>(input.value)),
+        upstream(padded_rows<T>(with_close_rows(context_gradient))), products((context_gradient * context).sum(-1).contiguous()),
+        sizes(sizes_of(key, value)), parts(parts_of_keys(input)) {
+    const auto options = query.options();
+    const std::int64_t B = input.batch(), Lq = input.queries(), Lk = input.keys();
+    of_query = at::zeros({parts, B, input.heads(), Lq, sizes.key_width}, options);
+    of_key = at::zeros({B, input.key_heads(), Lk, sizes.key_width}, options);
+    of_value = at::zeros({B, input.key_heads(), Lk, sizes.value_width}, options);
+    const auto of_pairs = [&](const Tensor& pairs) {
+      return pairs.defined() && pairs.requires_grad() ? at::empty({B, input.heads(), Lq, Lk}, options) : Tensor();
+    };
+    of_bias = of_pairs(input.bias), of_factors = of_pairs(input.factors);
+  }
+
+  Tensor all_of_query() {
+    Tensor sum = of_query[0];
+    for (std::int64_t part = 1; part < parts; ++part) sum.add_(of_query[part]);
+    return sum;
+  }
+};
+
+template <class T>
+DotProductGradients backward(const DotProductInput& input, const DotProductOutput& output, const Tensor& context_gradient) {
+  BackwardTensors<T> all(input, output.context, context_gradient);
+  const kernels::DotProductSizes& sizes = all.sizes;
+  const std::int64_t heads = input.heads(), key_heads = input.key_heads(), group = input.group(), Lq = input.queries(), parts = all.parts;
+  const Rows<const T> query(all.query), key(all.key), upstream(all.upstream);
+  const Rows<T> of_bias = all.of_bias.defined() ? Rows<T>(all.of_bias) : Rows<T>(), of_factors = all.of_factors.defined() ? Rows<T>(all.of_factors) : Rows<T>();
+  const SeenRows<T> seen(input);
+  const kernels::DotProductForm form = form_of(input.options);
+  const HeadGroups groups = HeadGroups::of<T>(input, kernels::panels_size<T>(sizes.keys, sizes.key_width) + kernels::panels_size<T>(sizes.keys, sizes.value_width));
+  Tensor key_panels = panels_for<T>(all.key, groups.at_once()), value_panels = panels_for<T>(all.value, groups.at_once());
+  const auto run = [&](std::int64_t packed, std::int64_t head, std::int64_t part, std::int64_t key_block, std::int64_t h, std::int64_t first) {
+    const std::int64_t b = head / key_heads, row = (b * heads + h) * Lq + first;
+    std::array<kernels::QueryRow<T>, block_queries> rows;
     kernels::DotProductGradients<T> block;
-    block.queries = std::min(kernels::dot_product_block_queries, Lq - first);
+    block.queries = std::min(block_queries, Lq - first);
     block.query = query.at(b, h, first), block.query_stride = query.row;
-    block.first_key = key_block * kernels::dot_product_block_keys;
-    block.keys = std::min(kernels::dot_product_block_keys, Lk - block.first_key);
-    const std::int64_t head = b * key_heads + key_head, row = (b * heads + h) * Lq + first;
-    block.key_panels = key_panels.data_ptr<T>() + head * key_panels.size(2), block.value_panels = value_panels.data_ptr<T>() + head * value_panels.size(2);
-    block.key = key.at(b, key_head, 0), block.key_stride = key.row;
-    block.scale = input.options.scale, block.soft_cap = input.options.soft_cap;
-    add_mask<T>(input, b, h, first, block);
-    block.context_gradient = gradient.at(b, h, first), block.context_gradient_stride = gradient.row;
-    block.log_sums = output.log_sums.data_ptr<T>() + row, block.context_products = products.data_ptr<T>() + row;
-    block.query_gradient = of_query.data_ptr<T>() + (part * B * heads * Lq + row) * sizes.key_width;
-    block.key_gradient = of_key.data_ptr<T>() + head * Lk * sizes.key_width, block.value_gradient = of_value.data_ptr<T>() + head * Lk * sizes.value_width;
-    block.bias_gradient = bias_gradient.at(b, h, first), block.bias_gradient_stride = bias_gradient.row;
+    block.first_key = key_block * block_keys, block.keys = std::min(block_keys, sizes.keys - block.first_key);
+    block.key_panels = key_panels.data_ptr<T>() + packed * key_panels.size(1), block.value_panels = value_panels.data_ptr<T>() + packed * value_panels.size(1);
+    block.key = key.at(b, head % key_heads, 0), block.key_stride = key.row;
+    block.form = form;
+    block.rows = seen.rows(b, h, first, block.queries, rows);
+    block.context_gradient = upstream.at(b, h, first), block.context_gradient_stride = upstream.row;
+    block.log_sums = output.log_sums.data_ptr<T>() + row, block.context_products = all.products.template data_ptr<T>() + row;
+    block.query_gradient = all.of_query.template data_ptr<T>() + (part * input.batch() * heads * Lq + row) * sizes.key_width;
+    block.key_gradient = all.of_key.template data_ptr<T>() + head * sizes.keys * sizes.key_width;
+    block.value_gradient = all.of_value.template data_ptr<T>() + head * sizes.keys * sizes.value_width;
+    block.bias_gradient = of_bias.at(b, h, first), block.factor_gradient = of_factors.at(b, h, first), block.pair_stride = sizes.keys;
     block.scratch = thread_scratch<T>(kernels::dot_product_gradients_scratch_size<T>(sizes));
     kernels::dot_product_backward(sizes, block);
   };
-  in_parallel(B * key_heads * parts, [&](std::int64_t task) {
-    const std::int64_t b = task / (key_heads * parts), key_head = task / parts % key_heads, part = task % parts;
-    for (std::int64_t key_block = part * key_blocks / parts; key_block < (part + 1) * key_blocks / parts; ++key_block)
-      for (std::int64_t h = key_head * group; h < (key_head + 1) * group; ++h)
-        for (std::int64_t first = 0; first < Lq; first += kernels::dot_product_block_queries) run(b, key_head, part, key_block, h, first);
+  groups.for_each([&](std::int64_t first_head, std::int64_t count) {
+    pack_heads<T>(all.key, first_head, count, kernels::key_panel_scale(form), key_panels);
+    pack_heads<T>(all.value, first_head, count, 1, value_panels);
+    in_parallel(count * parts, [&](std::int64_t task) {
+      const std::int64_t packed = task / parts, head = first_head + packed, part = task % parts, first_query_head = head % key_heads * group;
+      for (std::int64_t key_block = part * input.key_blocks() / parts; key_block < (part + 1) * input.key_blocks() / parts; ++key_block)
+        for (std::int64_t h = first_query_head; h < first_query_head + group; ++h)
+          for (std::int64_t first = 0; first < Lq; first += block_queries) run(packed, head, part, key_block, h, first);
+    });
   });
-  const Tensor all_of_query = parts == 1 ? of_query[0] : of_query.sum(0);
-  return {all_of_query.slice(3, 0, input.query.size(3)), of_key.slice(3, 0, input.key.size(3)), of_value.slice(3, 0, input.value.size(3)), of_bias};
+  return {all.all_of_query().slice(3, 0, input.query.size(3)), all.of_key.slice(3, 0, input.key.size(3)), all.of_value.slice(3, 0, input.value.size(3)),
+          all.of_bias, all.of_factors};
+}
+
+DotProductOutput forward_of(const DotProductInput& input) {
+  return input.query.scalar_type() == at::kDouble ? forward<double>(input) : forward<float>(input);
 }
 
 // From libtorch's operations: what a second derivative is computed with.
@@ -162,59 +256,83 @@ Tensor composed(const DotProductInput& input) {
   Tensor scores = dot_score(input.query, input.key, input.options.scale);                         // [B, Hq, Lq, Lk]
   if (input.options.soft_cap > 0) scores = (scores / input.options.soft_cap).tanh() * input.options.soft_cap;
   if (input.bias.defined()) scores = scores + input.bias;
-  const std::optional<Tensor> keep = input.keep.defined() ? std::optional<Tensor>(input.keep) : std::nullopt;
-  return at::matmul(normalize(scores, keep, {}).weights, repeat_heads(input.value, input.heads()));  // [B, Hq, Lq, Dv]
+  std::optional<Tensor> keep;
+  if (input.keep.defined()) keep = input.keep;
+  if (input.spans.defined()) {
+    const Tensor in_span = keep_of_spans(input.spans, input.keys());
+    keep = keep ? *keep & in_span : in_span;
+  }
+  Tensor weights = normalize(scores, keep, {}).weights;                                           // [B, Hq, Lq, Lk]
+  if (input.factors.defined()) weights = weights * input.factors;
+  if (input.options.renormalised) weights = renormalised(weights);
+  const DropoutDraw& draw = input.options.dropout;
+  if (draw.probability > 0) weights = weights * dropout_multipliers(weights.sizes(), draw.probability, draw.seed, weights, draw.origin);
+  return at::matmul(weights, repeat_heads(input.value, input.heads()));                           // [B, Hq, Lq, Dv]
 }
 
-// Inputs in order: query, key, value, keep, bias. libtorch takes no undefined inputs here: what isn't there is an empty tensor.
+// libtorch takes no undefined inputs here: what isn't there is an empty tensor. The numbers are in the order of options_of().
 class FusedDotProduct : public torch::autograd::Function<FusedDotProduct> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& keep, const Tensor& bias,
-                        double scale, double soft_cap) {
-    const DotProductInput input = input_of({query, key, value, keep, bias}, scale, soft_cap);
-    const DotProductOutput output = query.scalar_type() == at::kDouble ? addressing::forward<double>(input) : addressing::forward<float>(input);
-    context->save_for_backward({query, key, value, keep, bias, output.context, output.log_sums});
-    context->saved_data["scale"] = scale;
-    context->saved_data["soft_cap"] = soft_cap;
+                        const Tensor& factors, const Tensor& spans, const FusedDotProductOptions& options) {
+    const DotProductOutput output = forward_of(input_of({query, key, value, keep, bias, factors, spans}, options));
+    context->save_for_backward({query, key, value, keep, bias, factors, spans, output.context, output.log_sums});
+    const DropoutDraw& draw = options.dropout;
+    context->saved_data["reals"] = std::vector<double>{options.scale, options.soft_cap, draw.probability};
+    context->saved_data["whole"] = std::vector<std::int64_t>{options.renormalised, draw.seed, draw.origin.batch, draw.origin.head, draw.origin.query, draw.origin.key};
     return output.context;
   }
 
   static variable_list backward(AutogradContext* context, variable_list output_gradients) {
     const variable_list saved = context->get_saved_variables();
-    const DotProductInput input = input_of(saved, context->saved_data["scale"].toDouble(), context->saved_data["soft_cap"].toDouble());
-    const bool wants_bias = input.bias.defined() && input.bias.requires_grad();
+    const std::vector<double> reals = context->saved_data["reals"].toDoubleVector();
+    const std::vector<std::int64_t> whole = context->saved_data["whole"].toIntVector();
+    const DotProductInput input =
+        input_of(saved, {reals[0], reals[1], whole[0] != 0, {reals[2], whole[1], {whole[2], whole[3], whole[4], whole[5]}}});
     DotProductGradients all;
     if (at::GradMode::is_enabled())
       all = composed_gradients(input, output_gradients[0]);
     else if (input.query.scalar_type() == at::kDouble)
-      all = addressing::backward<double>(input, {saved[5], saved[6]}, output_gradients[0], wants_bias);
+      all = addressing::backward<double>(input, {saved[7], saved[8]}, output_gradients[0]);
     else
-      all = addressing::backward<float>(input, {saved[5], saved[6]}, output_gradients[0], wants_bias);
-    return {all.query, all.key, all.value, Tensor(), all.bias, Tensor(), Tensor()};
+      all = addressing::backward<float>(input, {saved[7], saved[8]}, output_gradients[0]);
+    return {all.query, all.key, all.value, Tensor(), all.bias, all.factors, Tensor(), Tensor()};
   }
 
  private:
-  static DotProductInput input_of(const variable_list& saved, double scale, double soft_cap) {
-    const auto optional = [](const Tensor& tensor) { return tensor.dim() == 4 ? tensor : Tensor(); };
-    return {saved[0], saved[1], saved[2], optional(saved[3]), optional(saved[4]), {scale, soft_cap}};
+  static DotProductInput input_of(const variable_list& saved, const FusedDotProductOptions& options) {
+    const auto optional = [](const Tensor& tensor) { return tensor.dim() > 1 ? tensor : Tensor(); };
+    return {saved[0], saved[1], saved[2], optional(saved[3]), optional(saved[4]), optional(saved[5]), optional(saved[6]), options};
   }
 
-  // Gradients that can be differentiated again.
   static DotProductGradients composed_gradients(const DotProductInput& input, const Tensor& context_gradient) {
-    const variable_list found = differentiable_gradients({composed(input)}, {context_gradient}, {input.query, input.key, input.value, input.bias});
-    return {found[0], found[1], found[2], found[3]};
+    const variable_list found =
+        differentiable_gradients({composed(input)}, {context_gradient}, {input.query, input.key, input.value, input.bias, input.factors});
+    return {found[0], found[1], found[2], found[3], found[4]};
   }
 };
 
+bool wants_gradients(const DotProductInput& input) {
+  if (!at::GradMode::is_enabled()) return false;
+  for (const Tensor* tensor : {&input.query, &input.key, &input.value, &input.bias, &input.factors})
+    if (tensor->defined() && tensor->requires_grad()) return true;
+  return false;
+}
+
 }  // namespace
 
-Tensor fused_dot_product(const Tensor& query, const Tensor& key, const Tensor& value, const Mask::Tensors& mask, const FusedDotProductOptions& options) {
+Tensor fused_dot_product(const Tensor& query, const Tensor& key, const Tensor& value, const Mask::Spans& seen, const std::optional<Tensor>& factors,
+                         const FusedDotProductOptions& options) {
   const std::int64_t keys = key.size(2);
-  const Tensor none = at::empty({0}, query.options());
   if (query.size(0) * query.size(1) * query.size(2) * keys * value.size(3) == 0)  // nothing to read, or nobody to read it: 0, with gradients of 0
     return at::matmul(dot_score(query, key), repeat_heads(value, query.size(1)));                 // [B, Hq, Lq, Dv]
-  return FusedDotProduct::apply(with_close_rows(query), with_close_rows(key), with_close_rows(value), mask.keep ? expanded(*mask.keep, query, keys) : none,
-                                mask.bias ? expanded(*mask.bias, query, keys) : none, options.scale, options.soft_cap);
+  const auto of_pairs = [&](const std::optional<Tensor>& pairs) { return pairs ? expanded(*pairs, query, keys) : Tensor(); };
+  const DotProductInput input{with_close_rows(query), with_close_rows(key), with_close_rows(value), of_pairs(seen.rest.keep), of_pairs(seen.rest.bias),
+                              of_pairs(factors), seen.spans ? seen.spans->contiguous() : Tensor(), options};
+  if (!wants_gradients(input)) return forward_of(input).context;
+  const Tensor none = at::empty({0}, query.options());
+  const auto or_none = [&](const Tensor& tensor) { return tensor.defined() ? tensor : none; };
+  return FusedDotProduct::apply(input.query, input.key, input.value, or_none(input.keep), or_none(input.bias), or_none(input.factors), or_none(input.spans), options);
 }
 
 }  // namespace attend::addressing

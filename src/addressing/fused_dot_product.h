@@ -1,6 +1,9 @@
 // Dot-product attention through the fused kernels, differentiable. Private: read() decides when it runs.
 #pragma once
 
+#include <optional>
+
+#include "addressing/fused_read.h"
 #include "attend/core/libtorch.h"
 #include "attend/core/mask.h"
 
@@ -9,11 +12,15 @@ namespace attend::addressing {
 struct FusedDotProductOptions {
   double scale = 1.0;
   double soft_cap = 0.0;
+  bool renormalised = false;  // weights are divided by their sum after the factors
+  DropoutDraw dropout = {};
 };
 
-// context = softmax(soft_cap(scale · q·k) + bias) · v over the keys that `mask` keeps: query [B, Hq, Lq, Dk], key [B, Hkv, Lk, Dk], value [B, Hkv, Lk, Dv] →
-// [B, Hq, Lq, Dv]. Finite float32 or float64 on the CPU, all of one type, shapes checked. Scores are never stored: the backward pass computes them again, and
-// under create_graph takes the composed form. Results depend neither on the number of threads nor on strides.
-Tensor fused_dot_product(const Tensor& query, const Tensor& key, const Tensor& value, const Mask::Tensors& mask, const FusedDotProductOptions& options);
+// context = Σ dropout · factor · softmax(soft_cap(scale · q·k) + bias) · v over the keys that `seen` lets through: query [B, Hq, Lq, Dk], key [B, Hkv, Lk, Dk],
+// value [B, Hkv, Lk, Dv] → [B, Hq, Lq, Dv]. Finite float32 or float64 on the CPU, all of one type, shapes checked. Scores are never stored: the backward pass
+// computes them again, and under create_graph takes the composed form. Results depend neither on the number of threads nor on strides.
+//   factors  broadcast to [B, Hq, Lq, Lk]; empty: 1
+Tensor fused_dot_product(const Tensor& query, const Tensor& key, const Tensor& value, const Mask::Spans& seen, const std::optional<Tensor>& factors,
+                         const FusedDotProductOptions& options);
 
 }  // namespace attend::addressing

@@ -48,4 +48,9 @@ Normalized normalize(const Tensor& scores, const std::optional<Tensor>& keep, co
   throw InvalidArgument("attend::addressing::read: unknown normaliser");
 }
 
+Tensor renormalised(const Tensor& weights) {
+  const Tensor sum = weights.sum(-1, /*keepdim=*/true);                                           // [B, Hq, Lq, 1]
+  return weights / sum.masked_fill(sum == 0, 1.0);
+}
+
 }  // namespace attend::addressing

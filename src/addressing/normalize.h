@@ -18,4 +18,7 @@ void check_normalizer(const char* where, const ReadOptions& options);
 // Draws one seed from the options' generator where a key is to be sampled.
 Normalized normalize(const Tensor& scores, const std::optional<Tensor>& keep, const ReadOptions& options);
 
+// Each row divided by its sum; a row of zeros stays one.
+Tensor renormalised(const Tensor& weights);
+
 }  // namespace attend::addressing

@@ -1,5 +1,7 @@
 #include "attend/addressing/read.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -7,6 +9,8 @@
 #include "addressing/normalize.h"
 #include "attend/addressing/scores/dot.h"
 #include "attend/core/shapes.h"
+#include "core/fused_operation.h"
+#include "kernels/finite.h"
 
 namespace attend::addressing {
 namespace {
@@ -15,8 +19,6 @@ namespace {
 const char* obstacle(const ReadOptions& options, bool dot_form) {
   if (!dot_form) return "no fused kernel of this mechanism exists in this version";
   if (options.normalizer != Normalizer::softmax) return "no fused kernel of this normalizer exists in this version";
-  if (options.window) return "no fused kernel with a window exists in this version";
-  if (options.dropout > 0) return "no fused kernel with dropout exists in this version";
   return nullptr;
 }
 
@@ -50,12 +52,26 @@ bool chooses_fused(const char* where, const Tensor& query, const Tensor& key, co
   return reason == nullptr && (options.path == Path::fused || (options.path == Path::automatic && pays(query, key)));
 }
 
-// One pass over each tensor. A sum of finite numbers that overflows only sends the call the longer way.
+template <class T>
+bool dense_and_finite(const Tensor& tensor) {
+  constexpr std::int64_t part = 1 << 16;
+  const std::int64_t count = tensor.numel();
+  const T* const numbers = tensor.data_ptr<T>();
+  std::atomic<bool> finite = true;
+  in_parallel((count + part - 1) / part, [&](std::int64_t i) {
+    if (!kernels::all_finite(std::min(part, count - i * part), numbers + i * part)) finite = false;
+  });
+  return finite;
+}
+
+bool is_finite(const Tensor& tensor) {
+  if (!has_kernels(tensor) || !tensor.is_non_overlapping_and_dense()) return at::isfinite(tensor).all().item<bool>();
+  return tensor.scalar_type() == at::kFloat ? dense_and_finite<float>(tensor) : dense_and_finite<double>(tensor);
+}
+
 bool all_finite(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& bias) {
   at::NoGradGuard no_gradient;
-  Tensor sum = query.sum() + key.sum() + value.sum();
-  if (bias) sum = sum + bias->sum();
-  return std::isfinite(sum.item<double>());
+  return is_finite(query) && (key.is_same(query) || is_finite(key)) && (value.is_same(key) || is_finite(value)) && (!bias || is_finite(*bias));
 }
 
 Tensor finite_rows(const Tensor& tensor) { return at::isfinite(tensor.detach()).all(-1); }        // [B, H, L]
@@ -111,17 +127,31 @@ std::optional<Tensor> apply_window(const char* where, const WindowTensors& windo
   return window.factors;
 }
 
-// Each row divided by its sum; a row of zeros stays one.
-Tensor renormalised(const Tensor& weights) {
-  const Tensor sum = weights.sum(-1, /*keepdim=*/true);                                           // [B, Hq, Lq, 1]
-  return weights / sum.masked_fill(sum == 0, 1.0);
-}
-
 // How pairs are scored, and, where the fused kernels are to read it, the form that they take.
 struct PairScores {
   const ScoreFunction& function;
   const DotForm* fused = nullptr;
 };
+
+Tensor read_fused(const Tensor& query, const Tensor& key, const Tensor& value, const DotForm& score, const Mask::Spans& seen,
+                  const std::optional<Tensor>& factors, const ReadOptions& options) {
+  const auto [q, k] = score.factors ? score.factors(query, key) : std::pair(query, key);
+  FusedDotProductOptions how{score.scale, options.soft_cap, options.renormalised, {options.dropout, 0, options.dropout_origin}};
+  if (options.dropout > 0) how.dropout.seed = draw_dropout_seed(options.generator);
+  return fused_dot_product(q, k, value, seen, factors, how);                                      // [B, Hq, Lq, Dv]
+}
+
+// Without the weights, of finite inputs, masks are never made into tensors of all pairs. Empty: not such a call.
+std::optional<Tensor> read_without_weights(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const PairScores& score, const Mask& mask,
+                                           const ReadOptions& options) {
+  if (score.fused == nullptr || options.return_weights) return {};
+  const Mask::Sizes sizes{query.size(0), query.size(1), query.size(2), key.size(2)};
+  Mask::Spans seen = mask.spans(where, sizes, query);
+  if (!all_finite(query, key, value, seen.rest.bias)) return {};
+  std::optional<Tensor> factors;
+  if (options.window) factors = apply_window(where, options.window(query), sizes, query, seen.rest);
+  return read_fused(query, key, value, *score.fused, seen, factors, options);
+}
 
 struct Weighted {
   Tensor context, weights;
@@ -133,8 +163,7 @@ Weighted weigh(const Tensor& query, const Tensor& key, const Tensor& value, cons
                const std::optional<Tensor>& factors, const ReadOptions& options) {
   Tensor fused_context;
   if (score.fused != nullptr) {
-    const auto [q, k] = score.fused->factors ? score.fused->factors(query, key) : std::pair(query, key);
-    fused_context = fused_dot_product(q, k, value, mask, {score.fused->scale, options.soft_cap});  // [B, Hq, Lq, Dv]
+    fused_context = read_fused(query, key, value, *score.fused, {{}, mask}, factors, options);     // [B, Hq, Lq, Dv]
     if (!options.return_weights) return {fused_context, {}, {}, {}};
   }
   // a uniform read compares nothing
@@ -166,6 +195,7 @@ AttentionResult read_pairs(const char* where, const Tensor& query, const Tensor&
     const auto narrow = [type](const Tensor& tensor) { return tensor.defined() ? tensor.to(type) : tensor; };
     return {wide.context.to(type), narrow(wide.weights), narrow(wide.log_probability), narrow(wide.entropy)};
   }
+  if (const std::optional<Tensor> context = read_without_weights(where, query, key, value, score, mask, options)) return {*context, {}, {}, {}};
   const Mask::Sizes sizes{query.size(0), query.size(1), query.size(2), key.size(2)};
   Mask::Tensors visible = mask.tensors(where, sizes, query);
   const bool finite = all_finite(query, key, value, visible.bias);

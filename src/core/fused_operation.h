@@ -4,7 +4,9 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "attend/core/libtorch.h"
@@ -15,11 +17,13 @@ inline bool has_kernels(const Tensor& tensor) {
   return tensor.device().is_cpu() && (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kDouble);
 }
 
-// Tasks that are each worth a thread.
+// Tasks that are each worth a thread: whoever is free takes the next one.
 template <class F>
 void in_parallel(std::int64_t tasks, const F& each) {
-  at::parallel_for(0, tasks, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t task = begin; task < end; ++task) each(task);
+  std::atomic<std::int64_t> next = 0;
+  const std::int64_t workers = std::min<std::int64_t>(tasks, at::get_num_threads());
+  at::parallel_for(0, workers, 1, [&](std::int64_t, std::int64_t) {
+    for (std::int64_t task = next++; task < tasks; task = next++) each(task);
   });
 }
 

@@ -1,5 +1,7 @@
 #include "attend/core/mask.h"
 
+#include <algorithm>
+
 #include "attend/core/shapes.h"
 
 namespace attend {
@@ -32,7 +34,7 @@ Tensor four_dimensional(const char* where, const char* name, const Tensor& tenso
   return expanded;
 }
 
-Tensor lengths_keep(const char* where, const Tensor& lengths, const Mask::Sizes& sizes, const Tensor& like) {
+void check_lengths(const char* where, const Tensor& lengths, const Mask::Sizes& sizes, const Tensor& like) {
   if (lengths.device() != like.device())
     throw InvalidArgument(format("{}: expected lengths on {}, got {}", where, like.device().str(), lengths.device().str()));
   if (lengths.size(0) != sizes.B)
@@ -42,14 +44,19 @@ Tensor lengths_keep(const char* where, const Tensor& lengths, const Mask::Sizes&
     if (least < 0 || most > sizes.Lk)
       throw InvalidArgument(format("{}: expected lengths from 0 to Lk = {}, got {} to {}", where, sizes.Lk, least, most));
   }
+}
+
+Tensor lengths_keep(const Tensor& lengths, const Mask::Sizes& sizes) {
   const Tensor position = at::arange(sizes.Lk, lengths.options());                                // [Lk]
   return position.view({1, 1, 1, sizes.Lk}) < lengths.view({sizes.B, 1, 1, 1});                  // [B, 1, 1, Lk]
 }
 
+// How far the key that a query is lined up with lies behind the query's number.
+std::int64_t shift_of(const Mask::Part& band, const Mask::Sizes& sizes) { return band.align == Align::lower_right ? sizes.Lk - sizes.Lq : 0; }
+
 Tensor band_keep(const Mask::Part& band, const Mask::Sizes& sizes, const Tensor& like) {
   const auto options = like.options().dtype(at::kLong);
-  const std::int64_t shift = band.align == Align::lower_right ? sizes.Lk - sizes.Lq : 0;
-  const Tensor query = at::arange(sizes.Lq, options).unsqueeze(1) + shift;                        // [Lq, 1]
+  const Tensor query = at::arange(sizes.Lq, options).unsqueeze(1) + shift_of(band, sizes);                        // [Lq, 1]
   const Tensor key = at::arange(sizes.Lk, options).unsqueeze(0);                                  // [1, Lk]
   Tensor keep = at::ones({sizes.Lq, sizes.Lk}, options.dtype(at::kBool));                         // [Lq, Lk]
   // differences of places, which don't overflow however wide the band is
@@ -94,14 +101,21 @@ Mask operator&(Mask a, const Mask& b) {
   return a;
 }
 
-Mask::Tensors Mask::tensors(const char* where, const Sizes& sizes, const Tensor& like) const {
+Mask::Tensors Mask::tensors(const char* where, const Sizes& sizes, const Tensor& like) const { return tensors(where, sizes, like, true); }
+
+Mask::Tensors Mask::tensors(const char* where, const Sizes& sizes, const Tensor& like, bool with_spans) const {
   Tensors result;
   const auto hide_where_false = [&](const Tensor& keep) { result.keep = result.keep ? *result.keep & keep : keep; };
   for (const Part& part : parts_) {
     switch (part.kind) {
       case Part::Kind::keep: hide_where_false(four_dimensional(where, "boolean", part.tensor, sizes, like)); break;
-      case Part::Kind::lengths: hide_where_false(lengths_keep(where, part.tensor, sizes, like)); break;
-      case Part::Kind::band: hide_where_false(band_keep(part, sizes, like)); break;
+      case Part::Kind::lengths:
+        check_lengths(where, part.tensor, sizes, like);
+        if (with_spans) hide_where_false(lengths_keep(part.tensor, sizes));
+        break;
+      case Part::Kind::band:
+        if (with_spans) hide_where_false(band_keep(part, sizes, like));
+        break;
       case Part::Kind::bias: {
         const Tensor bias = four_dimensional(where, "bias", part.tensor, sizes, like).to(like.scalar_type());
         const Tensor hidden = at::isneginf(bias.detach());
@@ -113,6 +127,27 @@ Mask::Tensors Mask::tensors(const char* where, const Sizes& sizes, const Tensor&
       }
     }
   }
+  return result;
+}
+
+Mask::Spans Mask::spans(const char* where, const Sizes& sizes, const Tensor& like) const {
+  Spans result{{}, tensors(where, sizes, like, false)};
+  const auto options = like.options().dtype(at::kLong).requires_grad(false);
+  Tensor first, end;  // [Lq], [B or 1, Lq]
+  for (const Part& part : parts_) {
+    if (part.kind != Part::Kind::lengths && part.kind != Part::Kind::band) continue;
+    if (!first.defined()) first = at::zeros({sizes.Lq}, options), end = at::full({1, sizes.Lq}, sizes.Lk, options);
+    if (part.kind == Part::Kind::lengths) {
+      end = at::minimum(end, part.tensor.unsqueeze(1));                                           // [B, Lq]
+      continue;
+    }
+    const Tensor aligned = at::arange(sizes.Lq, options) + shift_of(part, sizes);                 // [Lq]
+    // no band is wider than all keys and queries, and no difference overflows
+    const std::int64_t widest = sizes.Lk + sizes.Lq;
+    if (part.left) first = at::maximum(first, aligned - std::min(*part.left, widest));
+    if (part.right) end = at::minimum(end, aligned + std::min(*part.right, widest) + 1);
+  }
+  if (first.defined()) result.spans = at::stack({first.expand_as(end), end.clamp_min(0)}, 2);     // [B or 1, Lq, 2]
   return result;
 }
 

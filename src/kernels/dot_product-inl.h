@@ -187,7 +187,7 @@ HWY_INLINE Sight sight_of(const QueryRow<T>* rows, std::int64_t count, std::int6
     latest_first = std::max(latest_first, rows[r].first_key), least_end = std::min(least_end, rows[r].end_key);
   }
   const std::int64_t panel = panel_keys<T>();
-  if (first > first_key) sight.begin = first_key + (first - first_key) / panel * panel;
+  if (first > first_key) sight.begin = std::min(sight.end, first_key + (first - first_key) / panel * panel);
   if (end < sight.end) sight.end = std::min(sight.end, first_key + rounded_up(std::max<std::int64_t>(0, end - first_key), panel));
   if (sight.nothing()) return sight;
   sight.all = latest_first <= sight.begin && least_end >= sight.end;

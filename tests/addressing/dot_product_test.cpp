@@ -102,9 +102,9 @@ TEST(DotProduct, RefusesWhatDoesntFit) {
 
 TEST(DotProduct, TheFusedPathIsRefusedWithItsReason) {
   const Tensor x = at::zeros({1, 1, 2, 4});
-  EXPECT_THAT([&] { dot_product(x, x, x, {}, {.read = {.dropout = 0.5, .path = Path::fused}}); },
-              ThrowsMessage<NotSupported>(StrEq("attend::addressing::dot_product: path \"fused\" is impossible: no fused kernel with dropout exists "
-                                                "in this version; use \"automatic\" or \"composed\"")));
+  EXPECT_THAT([&] { dot_product(x, x, x, {}, {.read = {.normalizer = Normalizer::sparsemax, .path = Path::fused}}); },
+              ThrowsMessage<NotSupported>(StrEq("attend::addressing::dot_product: path \"fused\" is impossible: no fused kernel of this normalizer "
+                                                "exists in this version; use \"automatic\" or \"composed\"")));
   EXPECT_NO_THROW(dot_product(x, x, x, {}, {.read = {.path = Path::fused}}));
   EXPECT_NO_THROW(dot_product(x, x, x, {}, {.read = {.path = Path::composed}}));
 }

@@ -285,7 +285,7 @@ TEST(Explain, SaysWhichPathRunsAndWhy) {
   EXPECT_EQ(explain({}, true), "fused: on the CPU, for at least 8 queries and 48 keys");
   EXPECT_EQ(explain({.path = Path::fused}, true), "fused: it was asked for");
   EXPECT_EQ(explain({.normalizer = Normalizer::sparsemax}, true), "composed: no fused kernel of this normalizer exists in this version");
-  EXPECT_EQ(explain({.dropout = 0.5, .path = Path::fused}, true), "refused: no fused kernel with dropout exists in this version");
+  EXPECT_EQ(explain({.normalizer = Normalizer::sparsemax, .path = Path::fused}, true), "refused: no fused kernel of this normalizer exists in this version");
 }
 
 }  // namespace

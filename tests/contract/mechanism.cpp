@@ -53,10 +53,7 @@ Instance make_dot_product(const Setup& setup) {
 Instance make_general(const Setup& setup) {
   const Tensor weight = random_parameter({setup.Dq, setup.Dk}, 5, scalar_type(setup.type));
   const auto run = [setup, weight](const Call& call) {
-    const auto score = [&](const Tensor& query, const Tensor& key) {
-      return addressing::general_score(query, key, weight.to(query.scalar_type()));
-    };
-    return addressing::read(general_name, call.query, call.key, call.value, score, call.mask, read_options(setup, call));
+    return addressing::read(general_name, call.query, call.key, call.value, addressing::general_form(weight), call.mask, read_options(setup, call));
   };
   return {run, {weight}, [setup](const std::vector<Numbers>& parameters) { return reference::general(parameters[0], setup.Dq, setup.Dk); }};
 }
@@ -71,10 +68,7 @@ Instance make_additive(const Setup& setup) {
 
 Instance make_cosine(const Setup& setup) {
   const auto run = [setup](const Call& call) {
-    const auto score = [](const Tensor& query, const Tensor& key) {
-      return addressing::cosine_score(query, key, cosine_scale, cosine_name);
-    };
-    return addressing::read(cosine_name, call.query, call.key, call.value, score, call.mask, read_options(setup, call));
+    return addressing::read(cosine_name, call.query, call.key, call.value, addressing::cosine_form(cosine_scale), call.mask, read_options(setup, call));
   };
   return {run, {}, [setup](const std::vector<Numbers>&) { return reference::cosine(setup.Dq, cosine_scale); }};
 }
@@ -196,7 +190,7 @@ Mechanism module_line(const std::string& name, const ModuleForm& form) {
            .places = windowed || form.score == Score::location,
            .length = predicts,
            .whole_rows = !predicts || form.renormalised,
-           .dot_form = !windowed && (form.score == Score::dot || form.score == Score::scaled_dot || form.score == Score::general)},
+           .dot_form = form.score == Score::dot || form.score == Score::scaled_dot || form.score == Score::general || form.score == Score::cosine},
           make_module(form)};
 }
 
@@ -248,9 +242,9 @@ const std::vector<Mechanism>& mechanisms() {
        "[B, Hkv, Lk, Dv]",
        {.grouped_heads = true, .scale = true, .dot_form = true},
        make_dot_product},
-      {"general", general_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", {.different_widths = true}, make_general},
+      {"general", general_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", {.different_widths = true, .dot_form = true}, make_general},
       {"additive", "attend::addressing::additive", "[B, H, Lq, A]", "[B, H, Lk, A]", "[B, Hkv, Lk, Dv]", {}, make_additive},
-      {"cosine", cosine_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", {.grouped_heads = true}, make_cosine},
+      {"cosine", cosine_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", {.grouped_heads = true, .dot_form = true}, make_cosine},
       {"location",
        location_name,
        "[B, Hq, Lq, Dk]",

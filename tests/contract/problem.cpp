@@ -156,10 +156,8 @@ Mask to_mask(const std::vector<MaskPart>& parts, Type type) {
 }
 
 Instance make(const Subject& subject, const Sizes& sizes, const Settings& settings) {
-  // no fused kernel has dropout yet: what the rules ask of it goes the way that is there
-  const bool unfused = subject.path == Path::fused && settings.dropout > 0;
   return subject.mechanism->make({.type = subject.type,
-                                  .path = unfused ? Path::automatic : subject.path,
+                                  .path = subject.path,
                                   .Dq = sizes.Dq,
                                   .Dk = sizes.Dk,
                                   .scale = settings.scale,

@@ -29,16 +29,29 @@ Tensor visible(const Mask& mask, const Mask::Sizes& of = sizes) {
   return tensors.keep ? tensors.keep->expand_as(all) : all;
 }
 
+// The same by the spans of keys.
+Tensor visible_by_spans(const Mask& mask, const Mask::Sizes& of) {
+  const Mask::Spans seen = mask.spans("f", of, like());
+  Tensor all = at::ones({of.B, of.H, of.Lq, of.Lk}, at::kBool);
+  if (seen.rest.keep) all = all & *seen.rest.keep;
+  if (!seen.spans) return all;
+  const Tensor key = at::arange(of.Lk, at::kLong);
+  return all & ((key >= seen.spans->select(2, 0).unsqueeze(2)) & (key < seen.spans->select(2, 1).unsqueeze(2))).unsqueeze(1);
+}
+
 using Sees = std::function<bool(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j)>;
 
 void expect_visible(const Mask& mask, const Sees& sees, const Mask::Sizes& of = sizes) {
   const Tensor keep = visible(mask, of).contiguous();
-  const auto entry = keep.accessor<bool, 4>();
+  const Tensor from_spans = visible_by_spans(mask, of).contiguous();
+  const auto entry = keep.accessor<bool, 4>(), by_spans = from_spans.accessor<bool, 4>();
   for (std::int64_t b = 0; b < of.B; ++b)
     for (std::int64_t h = 0; h < of.H; ++h)
       for (std::int64_t i = 0; i < of.Lq; ++i)
-        for (std::int64_t j = 0; j < of.Lk; ++j)
+        for (std::int64_t j = 0; j < of.Lk; ++j) {
           EXPECT_EQ(entry[b][h][i][j], sees(b, h, i, j)) << "batch " << b << ", head " << h << ", query " << i << ", key " << j;
+          EXPECT_EQ(by_spans[b][h][i][j], sees(b, h, i, j)) << "by spans: batch " << b << ", head " << h << ", query " << i << ", key " << j;
+        }
 }
 
 Tensor random_bools(at::IntArrayRef shape) { return at::rand(shape) < 0.5; }
@@ -238,6 +251,14 @@ TEST(Mask, TheGradientOfABiasThatHidesIsZero) {
   tensors_of(Mask::bias(bias)).bias->sum().backward();
   EXPECT_EQ(bias.grad()[1][2].item<double>(), 0);
   EXPECT_EQ(bias.grad().sum().item<double>(), 19);
+}
+
+TEST(Mask, LengthsAndBandsAreSpansAndMakeNoTensorOfAllPairs) {
+  const Mask::Spans seen = (Mask::causal() & Mask::lengths(at::tensor({5, 2}, at::kLong)) & Mask::band(1, 9)).spans("f", sizes, like());
+  ASSERT_TRUE(seen.spans);
+  EXPECT_FALSE(seen.rest.keep);
+  EXPECT_EQ(seen.spans->sizes(), (std::vector<std::int64_t>{2, 4, 2}));
+  EXPECT_FALSE(Mask::keep(at::ones({2, 1, 1, 5}, at::kBool)).spans("f", sizes, like()).spans);
 }
 
 TEST(Mask, PartsCombine) {

@@ -71,7 +71,7 @@ using ScoreFunction = std::function<Tensor(const Tensor& query, const Tensor& ke
 // A score that is scale · q'·k': what the fused kernels read without a score matrix.
 struct DotForm {
   double scale = 1.0;
-  // q' and k' [B, H, L, D'] of query and key; empty: they themselves. It gets finite inputs.
+  // q' and k' [B, H, L, D'] of query and key, which are checked there; empty: they themselves. It gets finite inputs.
   std::function<std::pair<Tensor, Tensor>(const Tensor& query, const Tensor& key)> factors = {};
 };
 
@@ -90,8 +90,8 @@ struct DotForm {
 ATTEND_API AttentionResult read(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ScoreFunction& score,
                                 const Mask& mask = {}, const ReadOptions& options = {});
 
-// The same for a score that has that form. Softmax weights without dropout and window are read by a fused kernel on the CPU, with its own backward pass:
-// the score matrix is never stored, but where weights are asked for. Path::automatic leaves few queries, or few keys, to the composed form.
+// The same for a score that has that form. Softmax weights are read by a fused kernel on the CPU, with its own backward pass: the score matrix is never stored, but
+// where weights are asked for. Path::automatic leaves few queries, or few keys, to the composed form.
 ATTEND_API AttentionResult read(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const DotForm& score,
                                 const Mask& mask = {}, const ReadOptions& options = {});
 

@@ -64,8 +64,17 @@ class ATTEND_API Mask {
   // `where` is the public function that got the mask; `like` gives device and type. InvalidArgument where a shape, type, device or length doesn't fit.
   Tensors tensors(const char* where, const Sizes& sizes, const Tensor& like) const;
 
+  // What fused kernels read: lengths and bands as the span of keys that they leave to each query, the other parts as tensors() gives them.
+  struct Spans {
+    std::optional<Tensor> spans;  // int64 [B or 1, Lq, 2]: the first key, and the place behind the last one; empty: all keys
+    Tensors rest;
+  };
+  Spans spans(const char* where, const Sizes& sizes, const Tensor& like) const;
+
  private:
   explicit Mask(Part part) { parts_.push_back(std::move(part)); }
+  // Lengths and bands only where they are asked for.
+  Tensors tensors(const char* where, const Sizes& sizes, const Tensor& like, bool with_spans) const;
   std::vector<Part> parts_;
 };
 

@@ -28,4 +28,9 @@ Tensor cosine_score(const Tensor& query, const Tensor& key, double scale, const 
   return dot_score(direction(query), direction(key), scale, where);                              // [B, Hq, Lq, Lk]
 }
 
+DotForm cosine_form(double scale) {
+  if (!std::isfinite(scale)) throw InvalidArgument(format("attend::addressing::cosine_form: expected a finite scale, got {}", scale));
+  return {scale, [](const Tensor& query, const Tensor& key) { return std::pair(direction(query), direction(key)); }};
+}
+
 }  // namespace attend::addressing

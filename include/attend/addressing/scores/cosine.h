@@ -1,6 +1,7 @@
 // The cosine score.
 #pragma once
 
+#include "attend/addressing/read.h"
 #include "attend/base/api.h"
 #include "attend/core/libtorch.h"
 
@@ -16,5 +17,8 @@ namespace attend::addressing {
 // message.
 ATTEND_API Tensor cosine_score(const Tensor& query, const Tensor& key, double scale = 1.0,
                                const char* where = "attend::addressing::cosine_score");
+
+// The same for read(): a dot product of directions, which the fused kernels take.
+ATTEND_API DotForm cosine_form(double scale = 1.0);
 
 }  // namespace attend::addressing

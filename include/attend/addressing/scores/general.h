@@ -1,6 +1,7 @@
 // The general (bilinear) score.
 #pragma once
 
+#include "attend/addressing/read.h"
 #include "attend/base/api.h"
 #include "attend/core/libtorch.h"
 
@@ -13,5 +14,8 @@ namespace attend::addressing {
 //   →       [B, H, Lq, Lk]
 // InvalidArgument where the shapes don't fit.
 ATTEND_API Tensor general_score(const Tensor& query, const Tensor& key, const Tensor& weight);
+
+// The same for read(): a dot product of keys and projected queries, which the fused kernels take. The weight comes in any floating-point type.
+ATTEND_API DotForm general_form(const Tensor& weight);
 
 }  // namespace attend::addressing
