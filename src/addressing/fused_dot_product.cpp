@@ -1,10 +1,10 @@
 #include "addressing/fused_dot_product.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <vector>
 
+#include "addressing/dot_product_input.h"
 #include "addressing/normalize.h"
 #include "attend/addressing/scores/dot.h"
 #include "core/fused_operation.h"
@@ -15,62 +15,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-constexpr std::int64_t block_queries = kernels::dot_product_block_queries, block_keys = kernels::dot_product_block_keys;
-
-struct DotProductInput {
-  Tensor query, key, value;    // rows close
-  Tensor keep, bias, factors;  // expanded to [B, Hq, Lq, Lk], rows close; undefined where there is none
-  Tensor spans;                // int64 [B or 1, Lq, 2]; undefined where all keys are seen
-  FusedDotProductOptions options;
-
-  std::int64_t batch() const { return query.size(0); }
-  std::int64_t heads() const { return query.size(1); }
-  std::int64_t key_heads() const { return key.size(1); }
-  std::int64_t group() const { return query.size(1) / key.size(1); }
-  std::int64_t queries() const { return query.size(2); }
-  std::int64_t keys() const { return key.size(2); }
-  std::int64_t query_blocks() const { return (queries() + block_queries - 1) / block_queries; }
-  std::int64_t key_blocks() const { return (keys() + block_keys - 1) / block_keys; }
-};
-
-kernels::DotProductForm form_of(const FusedDotProductOptions& options) {
-  const DropoutDraw& draw = options.dropout;
-  return {options.scale, options.soft_cap, options.renormalised, {draw.probability, static_cast<std::uint64_t>(draw.seed), draw.origin.key}};
-}
-
-// What queries see, row by row.
-template <class T>
-class SeenRows {
- public:
-  explicit SeenRows(const DotProductInput& input) : origin_(input.options.dropout.origin) {
-    if (input.keep.defined()) keep_ = Rows<const bool>(input.keep);
-    if (input.bias.defined()) bias_ = Rows<const T>(input.bias);
-    if (input.factors.defined()) factors_ = Rows<const T>(input.factors);
-    if (input.spans.defined()) spans_ = SpanRows(input.spans);
-    everything_ = keep_.data == nullptr && bias_.data == nullptr && factors_.data == nullptr && spans_.data == nullptr && input.options.dropout.probability == 0;
-  }
-
-  // Of `count` queries of one head, from `first` on: null where they see everything.
-  const kernels::QueryRow<T>* rows(std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t count, std::array<kernels::QueryRow<T>, block_queries>& out) const {
-    if (everything_) return nullptr;
-    for (std::int64_t i = first; i < first + count; ++i) {
-      kernels::QueryRow<T>& row = out[static_cast<std::size_t>(i - first)];
-      row.keep = keep_.at(b, h, i), row.bias = bias_.at(b, h, i), row.factors = factors_.at(b, h, i);
-      if (spans_.data != nullptr) row.first_key = spans_.at(b, i)[0], row.end_key = spans_.at(b, i)[1];
-      row.batch = static_cast<std::uint32_t>(origin_.batch + b), row.head = static_cast<std::uint32_t>(origin_.head + h);
-      row.row = static_cast<std::uint32_t>(origin_.query + i);
-    }
-    return out.data();
-  }
-
- private:
-  Rows<const bool> keep_;
-  Rows<const T> bias_, factors_;
-  SpanRows spans_;
-  DropoutOrigin origin_;
-  bool everything_ = true;
-};
 
 // Packed copies are kept small: those of some key heads of the batch at a time.
 class HeadGroups {
@@ -312,24 +256,14 @@ class FusedDotProduct : public torch::autograd::Function<FusedDotProduct> {
   }
 };
 
-bool wants_gradients(const DotProductInput& input) {
-  if (!at::GradMode::is_enabled()) return false;
-  for (const Tensor* tensor : {&input.query, &input.key, &input.value, &input.bias, &input.factors})
-    if (tensor->defined() && tensor->requires_grad()) return true;
-  return false;
-}
-
 }  // namespace
 
 Tensor fused_dot_product(const Tensor& query, const Tensor& key, const Tensor& value, const Mask::Spans& seen, const std::optional<Tensor>& factors,
                          const FusedDotProductOptions& options) {
-  const std::int64_t keys = key.size(2);
-  if (query.size(0) * query.size(1) * query.size(2) * keys * value.size(3) == 0)  // nothing to read, or nobody to read it: 0, with gradients of 0
+  if (query.size(0) * query.size(1) * query.size(2) * key.size(2) * value.size(3) == 0)  // nothing to read, or nobody to read it: 0, with gradients of 0
     return at::matmul(dot_score(query, key), repeat_heads(value, query.size(1)));                 // [B, Hq, Lq, Dv]
-  const auto of_pairs = [&](const std::optional<Tensor>& pairs) { return pairs ? expanded(*pairs, query, keys) : Tensor(); };
-  const DotProductInput input{with_close_rows(query), with_close_rows(key), with_close_rows(value), of_pairs(seen.rest.keep), of_pairs(seen.rest.bias),
-                              of_pairs(factors), seen.spans ? seen.spans->contiguous() : Tensor(), options};
-  if (!wants_gradients(input)) return forward_of(input).context;
+  const DotProductInput input = dot_product_input(query, key, value, seen, factors, options);
+  if (!input.wants_gradients()) return forward_of(input).context;
   const Tensor none = at::empty({0}, query.options());
   const auto or_none = [&](const Tensor& tensor) { return tensor.defined() ? tensor : none; };
   return FusedDotProduct::apply(input.query, input.key, input.value, or_none(input.keep), or_none(input.bias), or_none(input.factors), or_none(input.spans), options);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "addressing/fused_dot_product.h"
+#include "addressing/fused_step.h"
 #include "addressing/normalize.h"
 #include "attend/addressing/scores/dot.h"
 #include "attend/core/shapes.h"
@@ -24,9 +25,16 @@ const char* obstacle(const ReadOptions& options, bool dot_form) {
 
 constexpr auto other_device = "its kernels run on the CPU";
 
-// Packing the keys pays where several queries read them, and a panel of keys is to be filled.
+bool wants_gradients(const Tensor& query, const Tensor& key, const Tensor& value) {
+  return at::GradMode::is_enabled() && (query.requires_grad() || key.requires_grad() || value.requires_grad());
+}
+
+// Packing the keys pays where several queries read them, and a panel of keys is to be filled; steps of decoding read them where they lie.
 constexpr std::int64_t fewest_queries = 8, fewest_keys = 48;
-bool pays(const Tensor& query, const Tensor& key) { return query.size(2) >= fewest_queries && key.size(2) >= fewest_keys; }
+bool pays(const Tensor& query, const Tensor& key, const Tensor& value, const ReadOptions& options) {
+  const bool step = is_step(query, key) && !options.return_weights && !wants_gradients(query, key, value);
+  return step || (query.size(2) >= fewest_queries && key.size(2) >= fewest_keys);
+}
 
 void check(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ReadOptions& options) {
   check_shape(where, "query", query, {{"B"}, {"Hq"}, {"Lq"}, {"Dk"}});
@@ -44,12 +52,12 @@ void check(const char* where, const Tensor& query, const Tensor& key, const Tens
 }
 
 // Whether the fused kernels run. NotSupported where they should and can't.
-bool chooses_fused(const char* where, const Tensor& query, const Tensor& key, const ReadOptions& options, bool dot_form) {
+bool chooses_fused(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ReadOptions& options, bool dot_form) {
   const char* reason = obstacle(options, dot_form);
   if (reason == nullptr && !query.device().is_cpu()) reason = other_device;
   if (options.path == Path::fused && reason != nullptr)
     throw NotSupported(format("{}: path \"fused\" is impossible: {}; use \"automatic\" or \"composed\"", where, reason));
-  return reason == nullptr && (options.path == Path::fused || (options.path == Path::automatic && pays(query, key)));
+  return reason == nullptr && (options.path == Path::fused || (options.path == Path::automatic && pays(query, key, value, options)));
 }
 
 template <class T>
@@ -141,6 +149,20 @@ Tensor read_fused(const Tensor& query, const Tensor& key, const Tensor& value, c
   return fused_dot_product(q, k, value, seen, factors, how);                                      // [B, Hq, Lq, Dv]
 }
 
+// A step of decoding. Empty: not such a call, or its input isn't finite. The query comes in float32 where keys and values are stored in 16 bits.
+std::optional<Tensor> read_step(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const PairScores& score, const Mask& mask,
+                                const ReadOptions& options) {
+  if (score.fused == nullptr || options.return_weights || options.dropout > 0 || !is_step(query, key) || wants_gradients(query, key, value)) return {};
+  if (score.fused->factors && key.scalar_type() != query.scalar_type()) return {};
+  const Mask::Sizes sizes{query.size(0), query.size(1), query.size(2), key.size(2)};
+  Mask::Spans seen = mask.spans(where, sizes, query);
+  std::optional<Tensor> factors;
+  if (options.window) factors = apply_window(where, options.window(query), sizes, query, seen.rest);
+  const auto [q, k] = score.fused->factors ? score.fused->factors(query, key) : std::pair(query, key);
+  if (wants_gradients(q, k, factors.value_or(q))) return {};
+  return fused_step(q, k, value, seen, factors, {score.fused->scale, options.soft_cap, options.renormalised, {}});
+}
+
 // Without the weights, of finite inputs, masks are never made into tensors of all pairs. Empty: not such a call.
 std::optional<Tensor> read_without_weights(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const PairScores& score, const Mask& mask,
                                            const ReadOptions& options) {
@@ -188,13 +210,15 @@ Weighted weigh(const Tensor& query, const Tensor& key, const Tensor& value, cons
 AttentionResult read_pairs(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ScoreFunction& function,
                            const DotForm* dot_form, const Mask& mask, const ReadOptions& options) {
   check(where, query, key, value, options);
-  const PairScores score{function, chooses_fused(where, query, key, options, dot_form != nullptr) ? dot_form : nullptr};
+  const PairScores score{function, chooses_fused(where, query, key, value, options, dot_form != nullptr) ? dot_form : nullptr};
   const at::ScalarType type = query.scalar_type();
   if (type == at::kHalf || type == at::kBFloat16) {  // libtorch 1.13 has no half products on a CPU
+    if (const std::optional<Tensor> context = read_step(where, query.to(at::kFloat), key, value, score, mask, options)) return {context->to(type), {}, {}, {}};
     AttentionResult wide = read_pairs(where, query.to(at::kFloat), key.to(at::kFloat), value.to(at::kFloat), function, dot_form, mask, options);
     const auto narrow = [type](const Tensor& tensor) { return tensor.defined() ? tensor.to(type) : tensor; };
     return {wide.context.to(type), narrow(wide.weights), narrow(wide.log_probability), narrow(wide.entropy)};
   }
+  if (const std::optional<Tensor> context = read_step(where, query, key, value, score, mask, options)) return {*context, {}, {}, {}};
   if (const std::optional<Tensor> context = read_without_weights(where, query, key, value, score, mask, options)) return {*context, {}, {}, {}};
   const Mask::Sizes sizes{query.size(0), query.size(1), query.size(2), key.size(2)};
   Mask::Tensors visible = mask.tensors(where, sizes, query);
@@ -241,7 +265,9 @@ AttentionResult read(const char* where, const Tensor& query, const Tensor& key, 
 std::string explain(const ReadOptions& options, bool dot_form) {
   if (options.path == Path::composed) return "composed: it was asked for";
   if (const char* reason = obstacle(options, dot_form)) return std::string(options.path == Path::fused ? "refused: " : "composed: ") + reason;
-  return options.path == Path::fused ? "fused: it was asked for" : format("fused: on the CPU, for at least {} queries and {} keys", fewest_queries, fewest_keys);
+  if (options.path == Path::fused) return "fused: it was asked for";
+  return format("fused: on the CPU, for at least {} queries and {} keys, and for steps of decoding, without gradients and weights, of at most {} queries that share keys",
+                fewest_queries, fewest_keys, most_step_queries);
 }
 
 }  // namespace attend::addressing

@@ -245,6 +245,47 @@ HWY_INLINE void multiply(std::int64_t count, const T* by, T* numbers) {
   for_lanes<T>(count, [&](auto d, std::int64_t j) { hn::StoreU(hn::Mul(hn::LoadU(d, numbers + j), hn::LoadU(d, by + j)), d, numbers + j); });
 }
 
+// The largest of numbers among which are NaN may be anything.
+template <class T>
+HWY_INLINE bool any_nan(std::int64_t count, const T* numbers) {
+  return std::any_of(numbers, numbers + count, [](T number) { return number != number; });
+}
+
+// A row's scores become weights relative to its largest score; their sum comes back.
+template <class T>
+HWY_INLINE T weigh(T* HWY_RESTRICT scores, std::int64_t padded, T largest) {
+  const Vectors<T> d;
+  const std::int64_t lanes = lanes_of<T>();
+  const auto shift = hn::Set(d, largest);
+  auto sum = hn::Zero(d);
+  for (std::int64_t j = 0; j < padded; j += lanes) {
+    const auto weight = power_of_two(d, hn::Sub(hn::LoadU(d, scores + j), shift));
+    sum = hn::Add(sum, weight);
+    hn::StoreU(weight, d, scores + j);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+// The window's factors and dropout on a row's weights, whose sum is `sum`; the sum that they are to be divided by comes back.
+template <class T>
+HWY_INLINE T multiply_weights(const DotProductForm& form, const QueryRow<T>& row, const Sight& sight, T sum, T* weights, T* multipliers) {
+  const Vectors<T> d;
+  const std::int64_t keys = sight.end - sight.begin;
+  if (row.factors != nullptr) {
+    multiply(keys, row.factors + sight.begin, weights);
+    if (form.renormalised) {
+      auto all = hn::Zero(d);
+      for (std::int64_t j = 0; j < keys; j += lanes_of<T>()) all = hn::Add(all, hn::LoadU(d, weights + j));  // zeros behind the last
+      sum = hn::GetLane(hn::SumOfLanes(d, all));
+    }
+  }
+  if (form.dropout.probability > 0) {
+    drop_keys(form.dropout, row, sight.begin, keys, multipliers);
+    multiply(keys, multipliers, weights);
+  }
+  return sum;
+}
+
 }  // namespace attend::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

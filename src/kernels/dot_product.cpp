@@ -142,48 +142,13 @@ template <class T>
 HWY_INLINE T raise_largest(T in_block, std::int64_t row, const Running<T>& running) {
   const Vectors<T> d;
   const T before = running.largest[row];
-  if (!(in_block > before)) return before;
+  if (in_block <= before) return before;  // NaN goes on
   const T correction = before == -std::numeric_limits<T>::infinity() ? T(0) : std::exp2(before - in_block);
   running.largest[row] = in_block;
   running.sum[row] *= correction;
   T* const context = running.context + row * running.width;
   for (std::int64_t c = 0; c < running.width; c += lanes_of<T>()) hn::StoreU(hn::Mul(hn::LoadU(d, context + c), hn::Set(d, correction)), d, context + c);
   return in_block;
-}
-
-// A row's scores become weights relative to its largest score; their sum comes back.
-template <class T>
-HWY_INLINE T weigh(T* HWY_RESTRICT scores, std::int64_t padded, T largest) {
-  const Vectors<T> d;
-  const std::int64_t lanes = lanes_of<T>();
-  const auto shift = hn::Set(d, largest);
-  auto sum = hn::Zero(d);
-  for (std::int64_t j = 0; j < padded; j += lanes) {
-    const auto weight = power_of_two(d, hn::Sub(hn::LoadU(d, scores + j), shift));
-    sum = hn::Add(sum, weight);
-    hn::StoreU(weight, d, scores + j);
-  }
-  return hn::GetLane(hn::SumOfLanes(d, sum));
-}
-
-// The window's factors and dropout on a row's weights, whose sum is `sum`; the sum that they are to be divided by comes back.
-template <class T>
-HWY_INLINE T multiply_weights(const DotProductForm& form, const QueryRow<T>& row, const Sight& sight, T sum, T* weights, T* multipliers) {
-  const Vectors<T> d;
-  const std::int64_t keys = sight.end - sight.begin;
-  if (row.factors != nullptr) {
-    multiply(keys, row.factors + sight.begin, weights);
-    if (form.renormalised) {
-      auto all = hn::Zero(d);
-      for (std::int64_t j = 0; j < keys; j += lanes_of<T>()) all = hn::Add(all, hn::LoadU(d, weights + j));  // zeros behind the last
-      sum = hn::GetLane(hn::SumOfLanes(d, all));
-    }
-  }
-  if (form.dropout.probability > 0) {
-    drop_keys(form.dropout, row, sight.begin, keys, multipliers);
-    multiply(keys, multipliers, weights);
-  }
-  return sum;
 }
 
 template <class T>
@@ -195,7 +160,7 @@ HWY_INLINE void read_strip(const DotProductSizes& sizes, const DotProductBlock<T
   for (std::int64_t r = 0; r < strip_rows; ++r) {
     T* const scores = scratch.scores + r * most_keys<T>();
     const T largest = raise_largest(hn::GetLane(hn::MaxOfLanes(d, hn::LoadU(d, scratch.largest + r * lanes_of<T>()))), row + r, running);
-    if (largest == -std::numeric_limits<T>::infinity()) {
+    if (largest == -std::numeric_limits<T>::infinity() && !any_nan(padded, scores)) {
       std::fill(scores, scores + padded, T(0));
       continue;
     }

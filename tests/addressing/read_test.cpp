@@ -282,7 +282,7 @@ TEST(Explain, SaysWhichPathRunsAndWhy) {
   EXPECT_EQ(explain({}), "composed: no fused kernel of this mechanism exists in this version");
   EXPECT_EQ(explain({.path = Path::composed}), "composed: it was asked for");
   EXPECT_EQ(explain({.path = Path::fused}), "refused: no fused kernel of this mechanism exists in this version");
-  EXPECT_EQ(explain({}, true), "fused: on the CPU, for at least 8 queries and 48 keys");
+  EXPECT_EQ(explain({}, true), "fused: on the CPU, for at least 8 queries and 48 keys, and for steps of decoding, without gradients and weights, of at most 8 queries that share keys");
   EXPECT_EQ(explain({.path = Path::fused}, true), "fused: it was asked for");
   EXPECT_EQ(explain({.normalizer = Normalizer::sparsemax}, true), "composed: no fused kernel of this normalizer exists in this version");
   EXPECT_EQ(explain({.normalizer = Normalizer::sparsemax, .path = Path::fused}, true), "refused: no fused kernel of this normalizer exists in this version");
