@@ -39,7 +39,7 @@ struct EnumNames<bench::Visible> {
 namespace bench {
 
 struct BenchmarkCase {
-  std::string name;
+  std::string name = {};
   Mechanism mechanism = Mechanism::dot_product;
   Pass pass = Pass::forward;
   std::int64_t batch = 1, heads = 1, queries = 1, keys = 1;
@@ -53,7 +53,7 @@ struct BenchmarkCase {
   std::int64_t vocabulary = 64;
   bool composed = true;
   bool streams = false;
-  std::optional<std::string> against;
+  std::optional<std::string> against = {};
 
   template <class Self, class Visitor>
   static void visit(Self& self, Visitor& visitor) {
