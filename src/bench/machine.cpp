@@ -1,9 +1,8 @@
 #include "bench/machine.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <vector>
 
 #include "attend/core/libtorch.h"
@@ -21,6 +20,17 @@ std::string first_line(const std::string& file) {
   std::string line;
   std::getline(stream, line);
   return line;
+}
+
+// `run` gives the operations, or the bytes, that it did.
+Limit limit_of(const std::function<double()>& run) {
+  std::vector<double> rates;
+  for (int i = 0; i < limit_runs; ++i) {
+    const double started = seconds_now(), amount = run();
+    rates.push_back(amount / (seconds_now() - started) * 1e-9);
+  }
+  std::sort(rates.begin(), rates.end());
+  return {rates.back(), rates[rates.size() / 2]};
 }
 
 }  // namespace
@@ -42,35 +52,27 @@ std::int64_t last_cache_size() {
   return largest > 0 ? largest : std::int64_t{64} << 20;
 }
 
-double measured_peak() {
+Limit measured_peak() {
   constexpr std::int64_t rounds = 1 << 22;  // some ten milliseconds
   const std::int64_t threads = at::get_num_threads();
-  double best = 0;
-  for (int run = 0; run < limit_runs; ++run) {
+  return limit_of([&] {
     std::vector<kernels::MultiplyAdds> done(static_cast<std::size_t>(threads));
-    const double started = seconds_now();
     in_parallel(threads, [&](std::int64_t thread) { done[static_cast<std::size_t>(thread)] = kernels::multiply_add_chains(rounds); });
-    const double seconds = seconds_now() - started;
     double operations = 0;
     for (const kernels::MultiplyAdds& one : done) operations += one.operations;
-    best = std::max(best, operations / seconds * 1e-9);
-  }
-  return best;
+    return operations;
+  });
 }
 
-double measured_bandwidth() {
+Limit measured_bandwidth() {
   const std::int64_t size = std::max<std::int64_t>(std::int64_t{256} << 20, 4 * last_cache_size()), threads = at::get_num_threads();
   const std::int64_t parts = 16 * threads, part = size / static_cast<std::int64_t>(sizeof(float)) / parts;
   const Tensor buffer = at::ones({parts, part}, at::kFloat);
-  double best = 0;
-  for (int run = 0; run < limit_runs; ++run) {
+  return limit_of([&] {
     std::vector<double> sums(static_cast<std::size_t>(parts));
-    const double started = seconds_now();
     in_parallel(parts, [&](std::int64_t i) { sums[static_cast<std::size_t>(i)] = kernels::read_sweep(part, buffer.data_ptr<float>() + i * part); });
-    const double seconds = seconds_now() - started;
-    best = std::max(best, static_cast<double>(parts * part) * sizeof(float) / seconds * 1e-9);
-  }
-  return best;
+    return static_cast<double>(parts * part) * static_cast<double>(sizeof(float));
+  });
 }
 
 }  // namespace attend::bench

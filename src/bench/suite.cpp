@@ -14,6 +14,8 @@ namespace attend::bench {
 namespace {
 
 constexpr double mib = 1 << 20;
+// Runs of a machine that does nothing else differ by less.
+constexpr double quiet_share = 0.9;
 
 // The reason why the library has no fused path for it; empty where it has.
 std::string refusal(const Operation& operation) {
@@ -131,17 +133,18 @@ SuiteResult run_suite(const std::string& suite, const std::vector<BenchmarkCase>
   result.suite = suite, result.machine = processor_name(), result.simd_target = addressing::simd_target(), result.libtorch = TORCH_VERSION;
   result.threads = at::get_num_threads();
   const bool streams = std::any_of(wanted.begin(), wanted.end(), [](const BenchmarkCase* one) { return one->streams; });
-  double peak = measured_peak(), bandwidth = streams ? measured_bandwidth() : 0;
+  const Limit peak_before = measured_peak(), bandwidth_before = streams ? measured_bandwidth() : Limit();
   for (const BenchmarkCase* one : wanted) {
     if (options.progress) options.progress(result.cases.size(), wanted.size(), one->name);
     result.cases.push_back(run_case(*one, one->against ? &find_case(cases, *one->against) : nullptr, options.timing));
   }
-  peak = std::max(peak, measured_peak());
-  if (streams) result.bandwidth_gb_per_second = bandwidth = std::max(bandwidth, measured_bandwidth());
-  result.peak_gflops = peak;
+  const Limit peak_after = measured_peak();
+  const double peak = std::max(peak_before.best, peak_after.best);
+  result.peak_gflops = peak, result.quiet = std::min(peak_before.median, peak_after.median) >= quiet_share * peak;
+  if (streams) result.bandwidth_gb_per_second = std::max(bandwidth_before.best, measured_bandwidth().best);
   for (CaseResult& one : result.cases) {
     if (one.gflops) one.peak_share = *one.gflops / peak;
-    if (one.bandwidth_share) one.bandwidth_share = *one.bandwidth_share / bandwidth;
+    if (one.bandwidth_share) one.bandwidth_share = *one.bandwidth_share / *result.bandwidth_gb_per_second;
   }
   return result;
 }
@@ -163,6 +166,7 @@ io::Value value_of(const SuiteResult& result) {
   value.set("machine", result.machine);
   value.set("peak_gflops", number(result.peak_gflops));
   if (result.bandwidth_gb_per_second) value.set("bandwidth_gb_per_second", number(result.bandwidth_gb_per_second));
+  value.set("quiet", result.quiet);
   value.set("suite", result.suite);
   value.set("threads", result.threads);
   value.set("simd_target", result.simd_target);

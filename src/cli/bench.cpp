@@ -85,6 +85,7 @@ void run(const BenchArguments& arguments) {
   } else {
     print_text(result);
   }
+  if (!result.quiet) warn("something else ran on this machine: these times say little");
   const std::string impossible = bench::impossible_shares(result);
   if (!impossible.empty()) throw InvalidData(format("bench: more than the machine can do, so the peak was measured wrong; run again on a quiet machine: {}", impossible));
 }

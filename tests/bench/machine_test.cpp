@@ -21,10 +21,14 @@ TEST(Machine, NothingIsFasterThanItsPeak) {
   const Tensor a = at::ones({768, 768}), b = at::ones({768, 768});
   Tensor product = at::empty({768, 768});
   const std::vector<Times> times = time_in_turns({[&] { at::mm_out(product, a, b); }}, {.seconds = 0.2, .fewest = 10});
-  EXPECT_GT(measured_peak(), 0.8 * 2 * 768.0 * 768 * 768 / times[0].fastest() * 1e-6);
+  EXPECT_GT(measured_peak().best, 0.8 * 2 * 768.0 * 768 * 768 / times[0].fastest() * 1e-6);
 }
 
-TEST(Machine, HasABandwidth) { EXPECT_GT(measured_bandwidth(), 0.1); }
+TEST(Machine, HasABandwidth) {
+  const Limit limit = measured_bandwidth();
+  EXPECT_GT(limit.median, 0.1);
+  EXPECT_GE(limit.best, limit.median);
+}
 
 }  // namespace
 }  // namespace attend::bench

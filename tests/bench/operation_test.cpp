@@ -25,6 +25,7 @@ TEST(Disagreement, IsSeenWhereverItIs) {
 }
 
 TEST(Operation, EveryCaseThatHasAFusedPathAgreesWithItsComposedForm) {
+  const OneThread one_thread;
   int compared = 0;
   for (const BenchmarkCase& shipped : shipped_cases()) {
     const BenchmarkCase one = shrunk(shipped, 130, 4);

@@ -10,7 +10,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr auto small_suite =
@@ -23,7 +22,6 @@ TEST(Bench, PrintsOneJsonObject) {
   const std::string file = folder.write("suite.toml", small_suite).string();
   const Ending ending = run({"bench", file, "--json", "--seconds", "0", "--threads", "1"});
   EXPECT_EQ(ending.status, 0) << ending.errors;
-  EXPECT_THAT(ending.errors, IsEmpty());
   const io::Value result = io::parse_json(ending.output, "bench --json");
   EXPECT_FALSE(result.at("machine").as_text().empty());
   EXPECT_FALSE(result.at("blas").as_text().empty());
