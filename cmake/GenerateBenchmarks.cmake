@@ -1,6 +1,6 @@
 # Writes the tables of benchmarks, between the two marks in docs/benchmarks.md, from bench/results/*.json:
 #   cmake [-D OUTPUT=docs/benchmarks.md] -P cmake/GenerateBenchmarks.cmake
-# Each file there is what `attend bench SUITE --json` printed, with the commit and date that it was run at put in front ("commit", "date").
+# Each file there is what `attend bench SUITE --json` printed, with commit and date put in front by scripts/benchmarks.sh.
 get_filename_component(root ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
 set(page ${root}/docs/benchmarks.md)
 if(NOT OUTPUT)
@@ -47,14 +47,18 @@ endfunction()
 
 function(table variable file)
   file(READ ${file} json)
-  foreach(key suite machine threads simd_target libtorch blas peak_gflops bandwidth_gb_per_second commit date)
+  foreach(key suite machine threads simd_target libtorch blas peak_gflops bandwidth_gb_per_second quiet commit date)
     value_of(${key} "${json}" ${key})
   endforeach()
   set(text "### attend bench ${suite}\n\n${machine}, ${threads} threads, ${simd_target}; libtorch ${libtorch}, BLAS ${blas}; multiply-add peak ${peak_gflops} GFLOP/s")
   if(NOT bandwidth_gb_per_second STREQUAL "–")
     string(APPEND text ", reading ${bandwidth_gb_per_second} GB/s")
   endif()
-  string(APPEND text "; commit ${commit}, ${date}.\n\n| case | fused, ms | composed, ms | composed / fused | GFLOP/s | share of the peak | extra, MiB | further |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
+  string(APPEND text "; commit ${commit}, ${date}.")
+  if(NOT quiet)
+    string(APPEND text " **Something else ran on the machine: these times say little.**")
+  endif()
+  string(APPEND text "\n\n| case | fused, ms | composed, ms | composed / fused | GFLOP/s | share of the peak | extra, MiB | further |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n")
   string(JSON count LENGTH "${json}" cases)
   math(EXPR last "${count} - 1")
   foreach(i RANGE ${last})
