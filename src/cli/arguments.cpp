@@ -142,6 +142,19 @@ void add_systems(CLI::App& app, Arguments& arguments) {
   command->callback([&arguments, given] { arguments.command = *given; });
 }
 
+void add_bench(CLI::App& app, Arguments& arguments) {
+  auto given = std::make_shared<BenchArguments>();
+  CLI::App* command = add_command(app, "bench", "Time the fused forms against the composed ones and against the machine's limits",
+                                  "attend bench attention --case dot-forward-12x1024x64");
+  command->add_option("SUITE", given->suite, "Which cases: attention, additive, decoder, or a .toml file of cases")->required();
+  command->add_option("--case", given->cases, "Only the case with this name; may be given again")->expected(1)->take_all();
+  command->add_option("--seconds", given->seconds, "Seconds to time each case for; each form runs at least five times")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 3600.0));
+  command->add_flag("--json", given->json, "One JSON object instead of text");
+  command->callback([&arguments, given] { arguments.command = *given; });
+}
+
 }  // namespace
 
 bool parse(int count, char** values, Arguments& arguments, int& status) {
@@ -164,6 +177,7 @@ bool parse(int count, char** values, Arguments& arguments, int& status) {
   add_show(app, arguments);
   add_view(app, arguments);
   add_systems(app, arguments);
+  add_bench(app, arguments);
   try {
     app.parse(count, values);
     return true;

@@ -67,10 +67,17 @@ struct SystemsArguments {
   bool json = false;
 };
 
+struct BenchArguments {
+  std::string suite;
+  std::vector<std::string> cases;  // empty: all
+  double seconds = 2.0;            // of timing for each case
+  bool json = false;
+};
+
 struct Arguments {
   std::int64_t threads = 0;  // 0: all cores that the process may use
   std::variant<QuickstartArguments, DataArguments, TrainArguments, EvalArguments, PredictArguments, ShowArguments, ViewArguments, SystemsArguments,
-               CheckArguments>
+               CheckArguments, BenchArguments>
       command;
 };
 

@@ -28,6 +28,7 @@ void run(const CheckArguments& arguments);
 void run(const ShowArguments& arguments);
 void run(const ViewArguments& arguments);
 void run(const SystemsArguments& arguments);
+void run(const BenchArguments& arguments);
 
 // Search as the line says, in place of what the recipe says.
 void apply(const DecodeArguments& arguments, tasks::DecodeOptions& options);

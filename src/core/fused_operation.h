@@ -9,6 +9,7 @@
 #include <iterator>
 #include <vector>
 
+#include "attend/base/api.h"
 #include "attend/core/libtorch.h"
 
 namespace attend {
@@ -35,11 +36,18 @@ void for_rows(std::int64_t rows, std::int64_t width, const F& each) {
   });
 }
 
+// Bytes of scratch memory that all threads hold together: it grows to what the largest call took, and stays.
+ATTEND_API std::int64_t scratch_bytes();
+void count_scratch(std::int64_t bytes);
+
 // Memory of this thread, of at least that size: what stood there is of no use.
 template <class T>
 T* thread_scratch(std::int64_t size) {
   thread_local std::vector<T> scratch;
-  if (static_cast<std::int64_t>(scratch.size()) < size) scratch.resize(static_cast<std::size_t>(size));
+  if (const auto held = static_cast<std::int64_t>(scratch.size()); held < size) {
+    scratch.resize(static_cast<std::size_t>(size));
+    count_scratch((size - held) * static_cast<std::int64_t>(sizeof(T)));
+  }
   return scratch.data();
 }
 

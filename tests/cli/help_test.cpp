@@ -46,7 +46,7 @@ TEST(Help, ListsTheCommands) {
   EXPECT_EQ(ending.status, 0);
   EXPECT_THAT(ending.errors, IsEmpty());
   EXPECT_THAT(ending.output, AllOf(HasSubstr("--threads"), HasSubstr("--version"), HasSubstr("attend COMMAND --help")));
-  for (const char* name : {"quickstart", "data", "train", "eval", "predict", "check", "show", "view", "systems"}) EXPECT_THAT(commands(), Contains(name));
+  for (const char* name : {"quickstart", "data", "train", "eval", "predict", "check", "show", "view", "systems", "bench"}) EXPECT_THAT(commands(), Contains(name));
 }
 
 TEST(Help, OfEachCommandHasAnExampleThatCanBePasted) {
