@@ -1,17 +1,14 @@
 #include "attend/addressing/read.h"
 
-#include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 
+#include "addressing/finite.h"
 #include "addressing/fused_dot_product.h"
 #include "addressing/fused_step.h"
 #include "addressing/normalize.h"
 #include "attend/addressing/scores/dot.h"
 #include "attend/core/shapes.h"
-#include "core/fused_operation.h"
-#include "kernels/finite.h"
 
 namespace attend::addressing {
 namespace {
@@ -36,14 +33,21 @@ bool pays(const Tensor& query, const Tensor& key, const Tensor& value, const Rea
   return step || (query.size(2) >= fewest_queries && key.size(2) >= fewest_keys);
 }
 
+bool is_half(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16; }
+
 void check(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ReadOptions& options) {
   check_shape(where, "query", query, {{"B"}, {"Hq"}, {"Lq"}, {"Dk"}});
   check_shape(where, "key", key, {{"B", query.size(0)}, {"Hkv"}, {"Lk"}, {"Dk"}});
   check_shape(where, "value", value, {{"B", query.size(0)}, {"Hkv", key.size(1)}, {"Lk", key.size(2)}, {"Dv"}});
   check_grouped_heads(where, query.size(1), key.size(1));
   check_floating(where, "query", query);
-  check_matches(where, "key", key, "query", query);
-  check_matches(where, "value", value, "query", query);
+  if (query.scalar_type() == at::kFloat && is_half(key.scalar_type()) && value.scalar_type() == key.scalar_type()) {  // stored in 16 bits, computed in float32
+    check_matches(where, "key", key, "query", query.to(key.scalar_type()));
+    check_matches(where, "value", value, "key", key);
+  } else {
+    check_matches(where, "key", key, "query", query);
+    check_matches(where, "value", value, "query", query);
+  }
   if (!(options.dropout >= 0 && options.dropout <= 1))
     throw InvalidArgument(format("{}: expected dropout from 0 to 1, got {}", where, options.dropout));
   if (!(options.soft_cap >= 0 && std::isfinite(options.soft_cap)))
@@ -60,31 +64,10 @@ bool chooses_fused(const char* where, const Tensor& query, const Tensor& key, co
   return reason == nullptr && (options.path == Path::fused || (options.path == Path::automatic && pays(query, key, value, options)));
 }
 
-template <class T>
-bool dense_and_finite(const Tensor& tensor) {
-  constexpr std::int64_t part = 1 << 16;
-  const std::int64_t count = tensor.numel();
-  const T* const numbers = tensor.data_ptr<T>();
-  std::atomic<bool> finite = true;
-  in_parallel((count + part - 1) / part, [&](std::int64_t i) {
-    if (!kernels::all_finite(std::min(part, count - i * part), numbers + i * part)) finite = false;
-  });
-  return finite;
-}
-
-bool is_finite(const Tensor& tensor) {
-  if (!has_kernels(tensor) || !tensor.is_non_overlapping_and_dense()) return at::isfinite(tensor).all().item<bool>();
-  return tensor.scalar_type() == at::kFloat ? dense_and_finite<float>(tensor) : dense_and_finite<double>(tensor);
-}
-
 bool all_finite(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& bias) {
   at::NoGradGuard no_gradient;
   return is_finite(query) && (key.is_same(query) || is_finite(key)) && (value.is_same(key) || is_finite(value)) && (!bias || is_finite(*bias));
 }
-
-Tensor finite_rows(const Tensor& tensor) { return at::isfinite(tensor.detach()).all(-1); }        // [B, H, L]
-
-Tensor zero_rows(const Tensor& tensor, const Tensor& finite) { return tensor.masked_fill(finite.logical_not().unsqueeze(-1), 0.0); }
 
 // Which rows are NaN, and the inputs with everything that is not finite taken out.
 struct Cleaned {
@@ -212,7 +195,7 @@ AttentionResult read_pairs(const char* where, const Tensor& query, const Tensor&
   check(where, query, key, value, options);
   const PairScores score{function, chooses_fused(where, query, key, value, options, dot_form != nullptr) ? dot_form : nullptr};
   const at::ScalarType type = query.scalar_type();
-  if (type == at::kHalf || type == at::kBFloat16) {  // libtorch 1.13 has no half products on a CPU
+  if (is_half(key.scalar_type())) {  // libtorch 1.13 has no half products on a CPU
     if (const std::optional<Tensor> context = read_step(where, query.to(at::kFloat), key, value, score, mask, options)) return {context->to(type), {}, {}, {}};
     AttentionResult wide = read_pairs(where, query.to(at::kFloat), key.to(at::kFloat), value.to(at::kFloat), function, dot_form, mask, options);
     const auto narrow = [type](const Tensor& tensor) { return tensor.defined() ? tensor.to(type) : tensor; };

@@ -7,6 +7,7 @@
 #include "attend/addressing/additive.h"
 #include "attend/addressing/attention.h"
 #include "attend/addressing/dot_product.h"
+#include "attend/addressing/multi_head.h"
 #include "attend/addressing/normalizers/entmax.h"
 #include "attend/addressing/normalizers/entmax15.h"
 #include "attend/addressing/normalizers/hard_max.h"
@@ -24,6 +25,7 @@
 #include "attend/addressing/windows/local_p.h"
 #include "attend/core/recording.h"
 #include "attend/io/file.h"
+#include "attend/layers/key_value_cache.h"
 
 namespace {
 
@@ -48,6 +50,23 @@ TEST(Page, DotProduct) {
   EXPECT_EQ(context.sizes(), at::IntArrayRef({1, 8, 3, 32}));
   EXPECT_EQ(weights[0][0][0][3].item<double>(), 0) << "the first query sees the cache and its own key";
   EXPECT_GT(weights[0][0][0][2].item<double>(), 0);
+}
+
+TEST(Page, MultiHead) {
+  // a decoder's step reads all places so far: kept as bfloat16, four query heads on one key head
+  attend::addressing::MultiHead attention(64, attend::addressing::MultiHeadOptions{.heads = 4, .key_heads = 1});
+  attend::layers::KeyValueCache cache({.storage = at::kBFloat16});
+  const at::NoGradGuard no_gradient;
+  for (int step = 0; step < 5; ++step) {
+    const at::Tensor now = at::randn({2, 1, 64});
+    const attend::addressing::KeyValue made = attention->project(now, now);
+    cache.append(made.key, made.value);
+    const at::Tensor context = attention->read(now, {cache.key(), cache.value()}, attend::Mask::causal()).context;
+  }
+  cache.truncate(3);                               // takes back two steps
+  cache.reorder(at::tensor({1, 1, 0}, at::kLong));  // a search goes on with these rows
+
+  EXPECT_EQ(cache.key().sizes(), at::IntArrayRef({3, 1, 3, 16}));
 }
 
 TEST(Page, Additive) {

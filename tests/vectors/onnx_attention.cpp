@@ -72,11 +72,15 @@ class OnnxAttention {
     addressing::DotProductOptions options{.scale = attributes_.scale};
     options.read.soft_cap = attributes_.softcap;
     options.read.return_weights = true;
-    const AttentionResult result = addressing::dot_product(query_, key_, value_, mask, options);
+    AttentionResult result = addressing::dot_product(query_, key_, value_, mask, options);
     const std::vector<std::string> names = case_.names("node_outputs");
     if (names.empty() || names.size() > output_count) case_.fail("not understood: node_outputs");
     for (std::size_t place = 0; place < names.size() && place < output_count; ++place)
       if (!names[place].empty()) expect(place, case_.required_tensor("output." + names[place]), result, mask);
+    for (const Tensor& context : fused_contexts(mask, options)) {
+      result.context = context;
+      if (!names[0].empty()) expect(0, case_.required_tensor("output." + names[0]), result, mask);
+    }
     return case_.finish();
   }
 
@@ -85,6 +89,7 @@ class OnnxAttention {
   Mask mask() const;
   Mask causal() const;
   Tensor scores(const AttentionResult& result, const Mask& mask) const;
+  std::vector<Tensor> fused_contexts(const Mask& mask, addressing::DotProductOptions options) const;
   void expect(std::size_t place, const Tensor& wanted, const AttentionResult& result, const Mask& mask);
 
   Case case_;
@@ -107,6 +112,14 @@ void OnnxAttention::read_inputs() {
   value_ = split_heads(*inputs_[V], attributes_.kv_num_heads);
   if (inputs_[past_key]) key_ = at::cat({*inputs_[past_key], key_}, 2);
   if (inputs_[past_value]) value_ = at::cat({*inputs_[past_value], value_}, 2);
+}
+
+// Without weights: of the kernel for steps where there are few queries, and of the one that gradients take.
+std::vector<Tensor> OnnxAttention::fused_contexts(const Mask& mask, addressing::DotProductOptions options) const {
+  options.read.path = Path::fused;
+  options.read.return_weights = false;
+  const Tensor differentiable = query_.detach().clone().set_requires_grad(true);
+  return {addressing::dot_product(query_, key_, value_, mask, options).context, addressing::dot_product(differentiable, key_, value_, mask, options).context.detach()};
 }
 
 // Query i sees keys j ≤ i + P, P the keys that came before this call.

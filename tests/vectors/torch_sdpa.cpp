@@ -30,15 +30,20 @@ std::vector<std::string> check_torch_sdpa(const io::SafetensorsFile& file) {
   addressing::DotProductOptions options;
   if (const io::Value scale = from.attribute("scale"); !scale.is_null()) options.scale = scale.as_number();
 
-  const Tensor context = addressing::dot_product(inputs["query"], inputs["key"], inputs["value"], mask, options).context;
   const std::int64_t Lk = inputs["key"].size(2);
-  const reference::Type type = reference::type_of(context);
-  from.expect("context", context, from.required_tensor("output.context"), reference::tolerance(type, Lk));
-  if (const std::optional<Tensor> cotangent = from.tensor("cotangent.context")) {
+  for (const Path path : {Path::composed, Path::fused}) {
+    options.read.path = path;
+    const Tensor context = addressing::dot_product(inputs["query"], inputs["key"], inputs["value"], mask, options).context;
+    const reference::Type type = reference::type_of(context);
+    from.expect("context", context, from.required_tensor("output.context"), reference::tolerance(type, Lk));
+    const std::optional<Tensor> cotangent = from.tensor("cotangent.context");
+    if (!cotangent) continue;
     (context * *cotangent).sum().backward();
-    for (const auto& [name, input] : inputs)
+    for (auto& [name, input] : inputs) {
       if (const std::optional<Tensor> gradient = from.tensor("gradient." + name))
         from.expect("gradient of " + name, input.grad(), *gradient, reference::gradient_tolerance(type, Lk));
+      input.mutable_grad() = Tensor();
+    }
   }
   return from.finish();
 }

@@ -75,6 +75,7 @@ class Case {
 
 std::vector<std::string> check_onnx_attention(const io::SafetensorsFile& file);
 std::vector<std::string> check_onnx_recurrent(const io::SafetensorsFile& file);
+std::vector<std::string> check_torch_multi_head(const io::SafetensorsFile& file);
 std::vector<std::string> check_torch_sdpa(const io::SafetensorsFile& file);
 std::vector<std::string> check_torch_recurrent(const io::SafetensorsFile& file);
 std::vector<std::string> check_keras(const io::SafetensorsFile& file);

@@ -14,6 +14,7 @@ const FileSet onnx_attention{"onnx", "test_attention_", "Attention", check_onnx_
 const FileSet onnx_gru{"onnx", "test_gru_", "GRU", check_onnx_recurrent};
 const FileSet onnx_lstm{"onnx", "test_lstm_", "LSTM", check_onnx_recurrent};
 const FileSet torch_sdpa{"torch", "sdpa-", "scaled_dot_product_attention", check_torch_sdpa};
+const FileSet torch_multi_head{"torch", "multi-head-", "MultiheadAttention", check_torch_multi_head};
 const FileSet torch_gru{"torch", "bidirectional-gru", "GRU", check_torch_recurrent};
 const FileSet keras{"keras", "", "", check_keras};
 const FileSet joeynmt{"joeynmt", "", "", check_joeynmt};
@@ -33,6 +34,7 @@ TEST(Vectors, OnnxRecurrent) {
   expect_all("vectors.onnx.recurrent", tally);
 }
 TEST(Vectors, TorchSdpa) { expect_all("vectors.torch.sdpa", run_files(torch_sdpa, vectors_folder())); }
+TEST(Vectors, TorchMultiHead) { expect_all("vectors.torch.multi-head", run_files(torch_multi_head, vectors_folder())); }
 TEST(Vectors, TorchRecurrent) {
   std::optional<Tally> tally = run_files(torch_gru, vectors_folder());
   if (const std::optional<Tally> lstm = run_files(torch_lstm, vectors_folder()); tally && lstm) tally->add(*lstm);

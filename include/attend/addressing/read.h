@@ -82,7 +82,7 @@ struct DotForm {
 //   value  [B, Hkv, Lk, Dv]
 //   →      context [B, Hq, Lq, Dv], weights [B, Hq, Lq, Lk] before dropout where asked for; of hard_sample also log_probability and
 //          entropy [B, Hq, Lq]
-// float64 and float32; float16 and bfloat16 are computed in float32. B, Lq and Lk may be 0.
+// float64 and float32; float16 and bfloat16 are computed in float32, also where keys and values alone are stored in them, beside a query in float32. B, Lq and Lk may be 0.
 // A row with nothing to attend to: weights 0, context 0, gradients 0. NaN and infinity in a masked key or value change nothing; a row
 // that may see one, or whose own query holds one, has a NaN context (and NaN weights, where it was the key or the query), and every
 // other row and all gradients are as if the entry were 0.
