@@ -82,12 +82,13 @@ CaseResult run_case(const BenchmarkCase& one, const BenchmarkCase* against, cons
   if (other && refusal(*other).empty()) forms.add(forms.against, rotating(*other, other->fused));
   const std::vector<Times> times = time_in_turns(forms.all, timing);
   if (forms.composed) {
-    result.composed_ms = times[*forms.composed].median(), result.composed_spread = times[*forms.composed].spread();
+    result.composed_ms = times[*forms.composed].median(), result.composed_fastest_ms = times[*forms.composed].fastest();
+    result.composed_spread = times[*forms.composed].spread();
     result.composed_extra_mib = extra_mib(operation.composed);
     result.composed_items_per_second = rate(operation.items, result.composed_ms);
   }
   if (!forms.fused) return result;
-  result.fused_ms = times[*forms.fused].median(), result.fused_spread = times[*forms.fused].spread();
+  result.fused_ms = times[*forms.fused].median(), result.fused_fastest_ms = times[*forms.fused].fastest(), result.fused_spread = times[*forms.fused].spread();
   result.extra_mib = extra_mib(operation.fused);
   result.gflops = operation.operations / *result.fused_ms * 1e-6;
   result.items_per_second = rate(operation.items, result.fused_ms);
@@ -112,7 +113,8 @@ io::Value value_of(const CaseResult& one, const std::string& command) {
                                       std::pair("gflops", one.gflops), std::pair("peak_share", one.peak_share), std::pair("extra_mib", one.extra_mib)})
     value.set(key, number(measured));
   for (const auto& [key, measured] :
-       {std::pair("fused_spread", one.fused_spread), std::pair("composed_spread", one.composed_spread), std::pair("composed_extra_mib", one.composed_extra_mib),
+       {std::pair("fused_fastest_ms", one.fused_fastest_ms), std::pair("composed_fastest_ms", one.composed_fastest_ms), std::pair("fused_spread", one.fused_spread),
+        std::pair("composed_spread", one.composed_spread), std::pair("composed_extra_mib", one.composed_extra_mib),
         std::pair("bandwidth_share", one.bandwidth_share), std::pair("items_per_second", one.items_per_second),
         std::pair("composed_items_per_second", one.composed_items_per_second), std::pair("against_ratio", one.against_ratio)})
     if (measured) value.set(key, number(measured));
