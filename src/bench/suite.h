@@ -30,7 +30,8 @@ struct SuiteResult {
   std::string suite, machine, simd_target, libtorch;
   std::int64_t threads = 0;
   double peak_gflops = 0;
-  bool quiet = true;  // whether the peak was reached as a rule, before and after: else something else ran, and times say little
+  double lost_turns_per_second = 0;
+  bool quiet = true;  // whether the peak was reached as a rule, before and after, and few turns were lost: else something else ran, and times say little
   std::optional<double> bandwidth_gb_per_second;
   std::vector<CaseResult> cases;
 };
