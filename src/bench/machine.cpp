@@ -1,5 +1,7 @@
 #include "bench/machine.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <fstream>
 #include <functional>
@@ -50,6 +52,11 @@ std::int64_t last_cache_size() {
     if (!size.empty() && size.back() == 'M') largest = std::max<std::int64_t>(largest, std::stoll(size) << 20);
   }
   return largest > 0 ? largest : std::int64_t{64} << 20;
+}
+
+std::int64_t lost_turns() {
+  rusage usage{};
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
 Limit measured_peak() {

@@ -14,6 +14,9 @@ ATTEND_API std::string processor_name();
 // Bytes of the last-level cache that one core reaches; 64 MiB where the system doesn't say.
 ATTEND_API std::int64_t last_cache_size();
 
+// How often the system took a core from a thread of this process since it began, for another one that wanted it.
+ATTEND_API std::int64_t lost_turns();
+
 // Of ten runs. Where the usual one is far behind the best, something else ran.
 struct Limit {
   double best = 0, median = 0;

@@ -14,8 +14,8 @@ namespace attend::bench {
 namespace {
 
 constexpr double mib = 1 << 20;
-// Runs of a machine that does nothing else differ by less.
-constexpr double quiet_share = 0.9;
+// Of a machine that does nothing else: its runs differ by less, and its threads lose fewer turns, where one that shares a core loses some hundred in a second.
+constexpr double quiet_share = 0.9, quiet_lost_turns = 20;
 
 // The reason why the library has no fused path for it; empty where it has.
 std::string refusal(const Operation& operation) {
@@ -82,12 +82,13 @@ CaseResult run_case(const BenchmarkCase& one, const BenchmarkCase* against, cons
   if (other && refusal(*other).empty()) forms.add(forms.against, rotating(*other, other->fused));
   const std::vector<Times> times = time_in_turns(forms.all, timing);
   if (forms.composed) {
-    result.composed_ms = times[*forms.composed].median(), result.composed_spread = times[*forms.composed].spread();
+    result.composed_ms = times[*forms.composed].median(), result.composed_fastest_ms = times[*forms.composed].fastest();
+    result.composed_spread = times[*forms.composed].spread();
     result.composed_extra_mib = extra_mib(operation.composed);
     result.composed_items_per_second = rate(operation.items, result.composed_ms);
   }
   if (!forms.fused) return result;
-  result.fused_ms = times[*forms.fused].median(), result.fused_spread = times[*forms.fused].spread();
+  result.fused_ms = times[*forms.fused].median(), result.fused_fastest_ms = times[*forms.fused].fastest(), result.fused_spread = times[*forms.fused].spread();
   result.extra_mib = extra_mib(operation.fused);
   result.gflops = operation.operations / *result.fused_ms * 1e-6;
   result.items_per_second = rate(operation.items, result.fused_ms);
@@ -112,7 +113,8 @@ io::Value value_of(const CaseResult& one, const std::string& command) {
                                       std::pair("gflops", one.gflops), std::pair("peak_share", one.peak_share), std::pair("extra_mib", one.extra_mib)})
     value.set(key, number(measured));
   for (const auto& [key, measured] :
-       {std::pair("fused_spread", one.fused_spread), std::pair("composed_spread", one.composed_spread), std::pair("composed_extra_mib", one.composed_extra_mib),
+       {std::pair("fused_fastest_ms", one.fused_fastest_ms), std::pair("composed_fastest_ms", one.composed_fastest_ms), std::pair("fused_spread", one.fused_spread),
+        std::pair("composed_spread", one.composed_spread), std::pair("composed_extra_mib", one.composed_extra_mib),
         std::pair("bandwidth_share", one.bandwidth_share), std::pair("items_per_second", one.items_per_second),
         std::pair("composed_items_per_second", one.composed_items_per_second), std::pair("against_ratio", one.against_ratio)})
     if (measured) value.set(key, number(measured));
@@ -133,6 +135,7 @@ SuiteResult run_suite(const std::string& suite, const std::vector<BenchmarkCase>
   result.suite = suite, result.machine = processor_name(), result.simd_target = addressing::simd_target(), result.libtorch = TORCH_VERSION;
   result.threads = at::get_num_threads();
   const bool streams = std::any_of(wanted.begin(), wanted.end(), [](const BenchmarkCase* one) { return one->streams; });
+  const double started = seconds_now(), turns_before = static_cast<double>(lost_turns());
   const Limit peak_before = measured_peak(), bandwidth_before = streams ? measured_bandwidth() : Limit();
   for (const BenchmarkCase* one : wanted) {
     if (options.progress) options.progress(result.cases.size(), wanted.size(), one->name);
@@ -140,7 +143,8 @@ SuiteResult run_suite(const std::string& suite, const std::vector<BenchmarkCase>
   }
   const Limit peak_after = measured_peak();
   const double peak = std::max(peak_before.best, peak_after.best);
-  result.peak_gflops = peak, result.quiet = std::min(peak_before.median, peak_after.median) >= quiet_share * peak;
+  result.peak_gflops = peak, result.lost_turns_per_second = (static_cast<double>(lost_turns()) - turns_before) / (seconds_now() - started);
+  result.quiet = std::min(peak_before.median, peak_after.median) >= quiet_share * peak && result.lost_turns_per_second < quiet_lost_turns;
   if (streams) result.bandwidth_gb_per_second = std::max(bandwidth_before.best, measured_bandwidth().best);
   for (CaseResult& one : result.cases) {
     if (one.gflops) one.peak_share = *one.gflops / peak;
@@ -167,6 +171,7 @@ io::Value value_of(const SuiteResult& result) {
   value.set("peak_gflops", number(result.peak_gflops));
   if (result.bandwidth_gb_per_second) value.set("bandwidth_gb_per_second", number(result.bandwidth_gb_per_second));
   value.set("quiet", result.quiet);
+  value.set("lost_turns_per_second", number(result.lost_turns_per_second));
   value.set("suite", result.suite);
   value.set("threads", result.threads);
   value.set("simd_target", result.simd_target);

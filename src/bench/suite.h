@@ -16,7 +16,8 @@ namespace attend::bench {
 struct CaseResult {
   std::string name;
   std::string no_fused_path;  // why there is none; empty where there is one
-  std::optional<double> fused_ms, fused_spread, composed_ms, composed_spread, speedup;
+  std::optional<double> fused_ms, fused_spread, composed_ms, composed_spread, speedup;  // medians
+  std::optional<double> fused_fastest_ms, composed_fastest_ms;                          // what a noisy machine changes least
   std::optional<double> gflops, peak_share;            // of the fused form
   std::optional<double> extra_mib, composed_extra_mib;  // memory beyond inputs and outputs
   std::optional<double> bandwidth_share;               // of cases that stream
@@ -29,7 +30,8 @@ struct SuiteResult {
   std::string suite, machine, simd_target, libtorch;
   std::int64_t threads = 0;
   double peak_gflops = 0;
-  bool quiet = true;  // whether the peak was reached as a rule, before and after: else something else ran, and times say little
+  double lost_turns_per_second = 0;
+  bool quiet = true;  // whether the peak was reached as a rule, before and after, and few turns were lost: else something else ran, and times say little
   std::optional<double> bandwidth_gb_per_second;
   std::vector<CaseResult> cases;
 };

@@ -29,6 +29,12 @@ TEST(Machine, NothingIsFasterThanItsPeak) {
   EXPECT_GT(peak, wanted);
 }
 
+TEST(Machine, LostTurnsOnlyGrow) {
+  const std::int64_t before = lost_turns();
+  EXPECT_GE(before, 0);
+  EXPECT_GE(lost_turns(), before);
+}
+
 TEST(Machine, HasABandwidth) {
   const Limit limit = measured_bandwidth();
   EXPECT_GT(limit.median, 0.1);

@@ -69,7 +69,7 @@ TEST(Suite, WithoutAFusedPathTellsWhyAndTimesTheComposedForm) {
 }
 
 SuiteResult made_up() {
-  SuiteResult result{.suite = "small", .machine = "a machine", .simd_target = "AVX2", .libtorch = "1.13.0", .threads = 2, .peak_gflops = 178.26, .quiet = true, .bandwidth_gb_per_second = {}, .cases = {}};
+  SuiteResult result{.suite = "small", .machine = "a machine", .simd_target = "AVX2", .libtorch = "1.13.0", .threads = 2, .peak_gflops = 178.26, .lost_turns_per_second = 0, .quiet = true, .bandwidth_gb_per_second = {}, .cases = {}};
   CaseResult a, b;
   a.name = "a", a.fused_ms = 1.23456, a.composed_ms = 12345.6, a.speedup = 10000, a.gflops = 139.04, a.peak_share = 0.78, a.extra_mib = 0.0;
   b.name = "b", b.no_fused_path = "none yet", b.composed_ms = 0.00123456;
@@ -79,7 +79,7 @@ SuiteResult made_up() {
 
 TEST(Suite, JsonHasTheFieldsThatWereAgreedOn) {
   EXPECT_EQ(io::to_json(value_of(made_up())),
-            R"({"machine":"a machine","peak_gflops":178.3,"quiet":true,"suite":"small","threads":2,"simd_target":"AVX2","libtorch":"1.13.0","cases":[)"
+            R"({"machine":"a machine","peak_gflops":178.3,"quiet":true,"lost_turns_per_second":0.0,"suite":"small","threads":2,"simd_target":"AVX2","libtorch":"1.13.0","cases":[)"
             R"({"name":"a","fused_ms":1.235,"composed_ms":12350.0,"speedup":10000.0,"gflops":139.0,"peak_share":0.78,"extra_mib":0.0,)"
             R"("command":"attend bench small --case a --threads 2"},)"
             R"({"name":"b","fused_ms":null,"composed_ms":0.001235,"speedup":null,"gflops":null,"peak_share":null,"extra_mib":null,)"
