@@ -59,9 +59,10 @@ class SeenRows {
     everything_ = keep_.data == nullptr && bias_.data == nullptr && factors_.data == nullptr && spans_.data == nullptr && input.options.dropout.probability == 0;
   }
 
-  // Of `count` queries of one head, from `first` on: null where they see everything.
-  const kernels::QueryRow<T>* rows(std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t count, std::array<kernels::QueryRow<T>, block_queries>& out) const {
+  // Of `count` queries of one head, from `first` on, until this thread's next call: null where they see everything.
+  const kernels::QueryRow<T>* rows(std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t count) const {
     if (everything_) return nullptr;
+    thread_local std::array<kernels::QueryRow<T>, block_queries> out;
     for (std::int64_t i = first; i < first + count; ++i) out[static_cast<std::size_t>(i - first)] = row(b, h, i);
     return out.data();
   }

@@ -17,7 +17,7 @@ bool dense_and_finite(const Tensor& tensor) {
   std::atomic<bool> finite = true;
   in_parallel((count + part - 1) / part, [&](std::int64_t i) {
     if (!kernels::all_finite(std::min(part, count - i * part), numbers + i * part)) finite = false;
-  });
+  }, 4 * part);
   return finite;
 }
 

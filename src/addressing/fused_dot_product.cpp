@@ -37,15 +37,17 @@ class HeadGroups {
   std::int64_t all_, at_once_;
 };
 
-// Panels of the key heads first … first + count − 1 of the batch: [count, panels].
+// Panels of one key head of the batch.
+template <class T>
+void pack_head(const Tensor& rows, std::int64_t head, double scale, T* panels) {
+  const Rows<const T> from(rows);
+  kernels::pack_panels(rows.size(2), rows.size(3), from.at(head / rows.size(1), head % rows.size(1), 0), from.row, static_cast<T>(scale), panels);
+}
+
+// Of the key heads first … first + count − 1: [count, panels].
 template <class T>
 void pack_heads(const Tensor& rows, std::int64_t first, std::int64_t count, double scale, Tensor& panels) {
-  const Rows<const T> from(rows);
-  const std::int64_t heads = rows.size(1);
-  in_parallel(count, [&](std::int64_t i) {
-    kernels::pack_panels(rows.size(2), rows.size(3), from.at((first + i) / heads, (first + i) % heads, 0), from.row, static_cast<T>(scale),
-                         panels.data_ptr<T>() + i * panels.size(1));
-  });
+  in_parallel(count, [&](std::int64_t i) { pack_head<T>(rows, first + i, scale, panels.data_ptr<T>() + i * panels.size(1)); }, 4 * panels.size(1));
 }
 
 template <class T>
@@ -67,41 +69,83 @@ struct DotProductOutput {
   Tensor log_sums;  // [B, Hq, Lq]
 };
 
+// The forward pass of blocks of queries.
 template <class T>
-DotProductOutput forward(const DotProductInput& input) {
-  const std::int64_t heads = input.heads(), group = input.group(), Lq = input.queries(), blocks = input.query_blocks();
-  const Tensor values = padded_rows<T>(input.value);
-  const kernels::DotProductSizes sizes = sizes_of(input.key, input.value);
-  DotProductOutput output{at::empty({input.batch(), heads, Lq, sizes.value_width}, input.query.options()),
-                          at::empty({input.batch(), heads, Lq}, input.query.options())};
-  const Rows<const T> query(input.query), value(values);
-  const Rows<T> context(output.context);
-  const SeenRows<T> seen(input);
-  const kernels::DotProductForm form = form_of(input.options);
-  const HeadGroups groups = HeadGroups::of<T>(input, kernels::panels_size<T>(sizes.keys, sizes.key_width));
-  Tensor panels = panels_for<T>(input.key, groups.at_once());
-  groups.for_each([&](std::int64_t first_head, std::int64_t count) {
-    pack_heads<T>(input.key, first_head, count, kernels::key_panel_scale(form), panels);
-    in_parallel(count * group * blocks, [&](std::int64_t task) {
-      const std::int64_t packed = task / (group * blocks), b = (first_head + packed) / input.key_heads(), key_head = (first_head + packed) % input.key_heads();
-      const std::int64_t h = key_head * group + task / blocks % group;
-      const std::int64_t first = (blocks - 1 - task % blocks) * block_queries;  // of a causal read the long ones first
-      std::array<kernels::QueryRow<T>, block_queries> rows;
-      kernels::DotProductBlock<T> block;
-      block.queries = std::min(block_queries, Lq - first);
-      block.query = query.at(b, h, first), block.query_stride = query.row;
-      block.key_panels = panels.data_ptr<T>() + packed * panels.size(1);
-      block.value = value.at(b, key_head, 0), block.value_stride = value.row;
-      block.form = form;
-      block.rows = seen.rows(b, h, first, block.queries, rows);
-      block.context = context.at(b, h, first), block.context_stride = context.row;
-      block.log_sums = output.log_sums.data_ptr<T>() + (b * heads + h) * Lq + first;
-      block.scratch = thread_scratch<T>(kernels::dot_product_scratch_size<T>(sizes));
-      kernels::dot_product_forward(sizes, block);
+class Forward {
+ public:
+  explicit Forward(const DotProductInput& input)
+      : input_(input), values_(padded_rows<T>(input.value)), sizes_(sizes_of(input.key, input.value)), form_(form_of(input.options)), seen_(input),
+        query_(input.query), value_(values_) {
+    output_ = {at::empty({input.batch(), input.heads(), input.queries(), sizes_.value_width}, input.query.options()),
+               at::empty({input.batch(), input.heads(), input.queries()}, input.query.options())};
+    context_ = Rows<T>(output_.context);
+  }
+
+  DotProductOutput run() {
+    const std::int64_t all = input_.batch() * input_.key_heads();
+    if (all >= 4 * at::get_num_threads())
+      run_whole_heads(all);
+    else
+      run_blocks();
+    return output_;
+  }
+
+ private:
+  std::int64_t panels() const { return kernels::panels_size<T>(sizes_.keys, sizes_.key_width); }
+  std::int64_t scratch() const { return kernels::dot_product_scratch_size<T>(sizes_); }
+  std::int64_t blocks_of_head() const { return input_.group() * input_.query_blocks(); }
+  std::int64_t operations_of_block() const {
+    return 2 * std::min(block_queries, input_.queries()) * sizes_.keys * (sizes_.key_width + sizes_.value_width);
+  }
+
+  // Each thread packs the keys of a head for itself.
+  void run_whole_heads(std::int64_t all) {
+    in_parallel(all, [&](std::int64_t head) {
+      T* const packed = thread_scratch<T>(panels() + scratch());
+      pack_head<T>(input_.key, head, kernels::key_panel_scale(form_), packed);
+      for (std::int64_t block = 0; block < blocks_of_head(); ++block) run_block(head, block, packed, packed + panels());
+    }, blocks_of_head() * operations_of_block());
+  }
+
+  // All threads read the keys of some heads, packed by all.
+  void run_blocks() {
+    const HeadGroups groups = HeadGroups::of<T>(input_, panels());
+    Tensor packed = panels_for<T>(input_.key, groups.at_once());
+    groups.for_each([&](std::int64_t first, std::int64_t count) {
+      pack_heads<T>(input_.key, first, count, kernels::key_panel_scale(form_), packed);
+      in_parallel(count * blocks_of_head(), [&](std::int64_t task) {
+        const std::int64_t head = task / blocks_of_head();
+        run_block(first + head, task % blocks_of_head(), packed.data_ptr<T>() + head * packed.size(1), thread_scratch<T>(scratch()));
+      }, operations_of_block());
     });
-  });
-  return output;
-}
+  }
+
+  // Block `number` of the queries that read a key head: of a causal read the long ones first.
+  void run_block(std::int64_t head, std::int64_t number, const T* packed, T* scratch) {
+    const std::int64_t b = head / input_.key_heads(), key_head = head % input_.key_heads(), blocks = input_.query_blocks();
+    const std::int64_t h = key_head * input_.group() + number / blocks, first = (blocks - 1 - number % blocks) * block_queries;
+    kernels::DotProductBlock<T> block;
+    block.queries = std::min(block_queries, input_.queries() - first);
+    block.query = query_.at(b, h, first), block.query_stride = query_.row;
+    block.key_panels = packed;
+    block.value = value_.at(b, key_head, 0), block.value_stride = value_.row;
+    block.form = form_;
+    block.rows = seen_.rows(b, h, first, block.queries);
+    block.context = context_.at(b, h, first), block.context_stride = context_.row;
+    block.log_sums = output_.log_sums.data_ptr<T>() + (b * input_.heads() + h) * input_.queries() + first;
+    block.scratch = scratch;
+    kernels::dot_product_forward(sizes_, block);
+  }
+
+  const DotProductInput& input_;
+  Tensor values_;
+  kernels::DotProductSizes sizes_;
+  kernels::DotProductForm form_;
+  SeenRows<T> seen_;
+  Rows<const T> query_, value_;
+  DotProductOutput output_;
+  Rows<T> context_;
+};
 
 struct DotProductGradients {
   Tensor query, key, value, bias, factors;
@@ -159,7 +203,6 @@ DotProductGradients backward(const DotProductInput& input, const DotProductOutpu
   Tensor key_panels = panels_for<T>(all.key, groups.at_once()), value_panels = panels_for<T>(all.value, groups.at_once());
   const auto run = [&](std::int64_t packed, std::int64_t head, std::int64_t part, std::int64_t key_block, std::int64_t h, std::int64_t first) {
     const std::int64_t b = head / key_heads, row = (b * heads + h) * Lq + first;
-    std::array<kernels::QueryRow<T>, block_queries> rows;
     kernels::DotProductGradients<T> block;
     block.queries = std::min(block_queries, Lq - first);
     block.query = query.at(b, h, first), block.query_stride = query.row;
@@ -167,7 +210,7 @@ DotProductGradients backward(const DotProductInput& input, const DotProductOutpu
     block.key_panels = key_panels.data_ptr<T>() + packed * key_panels.size(1), block.value_panels = value_panels.data_ptr<T>() + packed * value_panels.size(1);
     block.key = key.at(b, head % key_heads, 0), block.key_stride = key.row;
     block.form = form;
-    block.rows = seen.rows(b, h, first, block.queries, rows);
+    block.rows = seen.rows(b, h, first, block.queries);
     block.context_gradient = upstream.at(b, h, first), block.context_gradient_stride = upstream.row;
     block.log_sums = output.log_sums.data_ptr<T>() + row, block.context_products = all.products.template data_ptr<T>() + row;
     block.query_gradient = all.of_query.template data_ptr<T>() + (part * input.batch() * heads * Lq + row) * sizes.key_width;
@@ -185,14 +228,14 @@ DotProductGradients backward(const DotProductInput& input, const DotProductOutpu
       for (std::int64_t key_block = part * input.key_blocks() / parts; key_block < (part + 1) * input.key_blocks() / parts; ++key_block)
         for (std::int64_t h = first_query_head; h < first_query_head + group; ++h)
           for (std::int64_t first = 0; first < Lq; first += block_queries) run(packed, head, part, key_block, h, first);
-    });
+    }, 10 * group * Lq * sizes.keys * sizes.key_width / parts);
   });
   return {all.all_of_query().slice(3, 0, input.query.size(3)), all.of_key.slice(3, 0, input.key.size(3)), all.of_value.slice(3, 0, input.value.size(3)),
           all.of_bias, all.of_factors};
 }
 
 DotProductOutput forward_of(const DotProductInput& input) {
-  return input.query.scalar_type() == at::kDouble ? forward<double>(input) : forward<float>(input);
+  return input.query.scalar_type() == at::kDouble ? Forward<double>(input).run() : Forward<float>(input).run();
 }
 
 // From libtorch's operations: what a second derivative is computed with.

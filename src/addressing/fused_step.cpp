@@ -72,7 +72,7 @@ std::optional<Tensor> step(const DotProductInput& input) {
     part.largest = parts.largest_of(head, p), part.sums = parts.sums_of(head, p), part.contexts = parts.contexts_of(head, p);
     part.scratch = thread_scratch<T>(kernels::dot_product_part_scratch);
     if (!kernels::dot_product_part(sizes, part)) finite = false;
-  });
+  }, 4 * std::min(part_keys, sizes.keys) * (sizes.key_width + sizes.value_width) * parts.queries);
   Tensor context = at::empty({input.batch(), input.heads(), Lq, sizes.value_width}, input.query.options());
   for_rows(heads * parts.queries, parts.count * sizes.value_width, [&](std::int64_t row) {
     const std::int64_t head = row / parts.queries, q = row % parts.queries;  // rows of a head's group lie one after another in the context too

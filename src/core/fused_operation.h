@@ -18,11 +18,16 @@ inline bool has_kernels(const Tensor& tensor) {
   return tensor.device().is_cpu() && (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kDouble);
 }
 
-// Tasks that are each worth a thread: whoever is free takes the next one.
+// What waking a thread costs, in operations of a kernel.
+constexpr std::int64_t operations_worth_a_thread = 1 << 20;
+
+// Tasks of about that many operations each: whoever is free takes the next one.
 template <class F>
-void in_parallel(std::int64_t tasks, const F& each) {
+void in_parallel(std::int64_t tasks, const F& each, std::int64_t operations = operations_worth_a_thread) {
   std::atomic<std::int64_t> next = 0;
-  const std::int64_t workers = std::min<std::int64_t>(tasks, at::get_num_threads());
+  const double all = static_cast<double>(tasks) * static_cast<double>(operations);
+  const std::int64_t worth = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(all / operations_worth_a_thread, 1e6)));
+  const std::int64_t workers = std::min({tasks, worth, static_cast<std::int64_t>(at::get_num_threads())});
   at::parallel_for(0, workers, 1, [&](std::int64_t, std::int64_t) {
     for (std::int64_t task = next++; task < tasks; task = next++) each(task);
   });

@@ -39,6 +39,14 @@ struct HalfStorage {
   }
 };
 
+// What lies that many bytes further on is asked for: rows come from memory, and the processor doesn't look that far.
+constexpr std::int64_t bytes_ahead = 16384;
+template <class N>
+HWY_INLINE void ask_ahead(const N* row, std::int64_t count) {
+  constexpr std::int64_t line = 64 / sizeof(N);
+  for (std::int64_t i = 0; i < count; i += line) hwy::Prefetch(row + bytes_ahead / static_cast<std::int64_t>(sizeof(N)) + i);
+}
+
 // Products of a query with `count` keys.
 template <class S, std::int64_t count, class T>
 HWY_INLINE void score_keys(const T* HWY_RESTRICT query, const typename S::Number* HWY_RESTRICT key, std::int64_t stride, std::int64_t width, T scale, T* scores) {
@@ -66,6 +74,8 @@ HWY_INLINE void score_part(const DotProductSizes& sizes, const DotProductPart<T>
   constexpr std::int64_t at_once = 4;
   for (std::int64_t j = sight.begin; j < sight.end;) {
     const bool several = j + at_once <= sight.end;
+    if (several)
+      for (std::int64_t k = 0; k < at_once; ++k) ask_ahead(key + (j + k) * part.key_stride, sizes.key_width);
     for (std::int64_t q = 0; q < part.queries; ++q) {
       T* const out = scores + q * dot_product_part_keys + j - sight.begin;
       if (several)
@@ -87,6 +97,7 @@ HWY_INLINE void add_values(D d, const T* HWY_RESTRICT weights, std::int64_t keys
     for (auto& sum : row) sum = hn::Zero(d);
   for (std::int64_t j = 0; j < keys; ++j, value += stride) {
     hn::Vec<D> row[count];
+    ask_ahead(value, count * lanes);
     for (std::int64_t v = 0; v < count; ++v) row[v] = S::load(d, value + v * lanes);
     for (std::int64_t q = 0; q < queries; ++q) {
       const auto weight = hn::Set(d, weights[q * dot_product_part_keys + j]);
