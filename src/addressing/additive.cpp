@@ -1,6 +1,5 @@
 #include "attend/addressing/additive.h"
 
-#include "attend/addressing/scores/additive.h"
 #include "attend/core/shapes.h"
 
 namespace attend::addressing {
@@ -13,9 +12,7 @@ AttentionResult additive(const Tensor& query, const Tensor& key, const Tensor& v
   check_shape(where, "weight", weight, {{"A", query.size(3)}});
   check_floating(where, "query", query);
   check_matches(where, "weight", weight, "query", query);
-  // half types are computed in float32, which read() sees to for all but the weight
-  const auto score = [&weight](const Tensor& q, const Tensor& k) { return additive_score(q, k, weight.to(q.scalar_type())); };
-  return read(where, query, key, value, score, mask, options);
+  return read(where, query, key, value, AdditiveForm{weight}, mask, options);
 }
 
 }  // namespace attend::addressing

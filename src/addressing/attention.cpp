@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "addressing/normalize.h"
-#include "attend/addressing/scores/additive.h"
 #include "attend/addressing/scores/cosine.h"
 #include "attend/addressing/scores/general.h"
 #include "attend/addressing/scores/location.h"
@@ -87,11 +86,8 @@ Tensor AttentionImpl::score(const Tensor& query, const Tensor& key) const {
     case Score::dot:
     case Score::scaled_dot:
     case Score::general:
-    case Score::cosine: break;  // of dot form
-    case Score::additive:
-      return additive_score(at::matmul(query, typed(query_projection_).t()),                      // [B, 1, Lq, A]
-                            at::matmul(key, typed(key_projection_).t()) + typed(bias_),           // [B, 1, Lk, A]
-                            typed(energy_));
+    case Score::cosine:
+    case Score::additive: break;  // of dot or additive form
     case Score::location: return location_score(query, key.size(2), typed(location_));
   }
   throw InvalidArgument(format("{}: unknown score", attention_name));
@@ -107,6 +103,16 @@ std::optional<DotForm> AttentionImpl::dot_form() const {
     case Score::cosine: return cosine_form(options_.cosine_scale);
     default: return std::nullopt;
   }
+}
+
+std::optional<AdditiveForm> AttentionImpl::additive_form() const {
+  if (options_.score != Score::additive || !compares()) return std::nullopt;
+  const auto terms = [this](const Tensor& query, const Tensor& key) {
+    const auto typed = [&](const Tensor& parameter) { return parameter.to(query.scalar_type()); };
+    return std::pair(at::matmul(query, typed(query_projection_).t()),                             // [B, 1, Lq, A]
+                     at::matmul(key, typed(key_projection_).t()) + typed(bias_));                 // [B, 1, Lk, A]
+  };
+  return AdditiveForm{energy_, terms};
 }
 
 WindowTensors AttentionImpl::window(const Tensor& query, std::int64_t keys, const Mask& mask, const AttentionPlace& place) const {
@@ -149,7 +155,10 @@ AttentionResult AttentionImpl::forward(const Tensor& query, const Tensor& key, c
     return read(attention_name, query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1), compare, mask, how);  // [B, 1, Lq, Ev]
   };
   const std::optional<DotForm> dot = dot_form();
-  AttentionResult result = dot ? read_with(*dot) : read_with([this](const Tensor& q, const Tensor& k) { return score(q, k); });
+  const std::optional<AdditiveForm> additive = additive_form();
+  AttentionResult result = dot        ? read_with(*dot)
+                           : additive ? read_with(*additive)
+                                      : read_with([this](const Tensor& q, const Tensor& k) { return score(q, k); });
   if (recorded) Recording::report(*this, "alignment", result.weights, {"batch", "head", "query", "key"});
   return {result.context.squeeze(1), return_weights ? result.weights : Tensor(), result.log_probability, result.entropy};
 }

@@ -4,9 +4,11 @@
 #include <limits>
 
 #include "addressing/finite.h"
+#include "addressing/fused_additive.h"
 #include "addressing/fused_dot_product.h"
 #include "addressing/fused_step.h"
 #include "addressing/normalize.h"
+#include "attend/addressing/scores/additive.h"
 #include "attend/addressing/scores/dot.h"
 #include "attend/core/shapes.h"
 
@@ -14,8 +16,9 @@ namespace attend::addressing {
 namespace {
 
 // What keeps a call from the fused kernels, whatever its tensors; null: nothing.
-const char* obstacle(const ReadOptions& options, bool dot_form) {
-  if (!dot_form) return "no fused kernel of this mechanism exists in this version";
+const char* obstacle(const ReadOptions& options, ScoreForm form) {
+  if (form == ScoreForm::any) return "no fused kernel of this mechanism exists in this version";
+  if (form == ScoreForm::additive) return options.normalizer == Normalizer::uniform ? "a uniform read has no score to fuse" : nullptr;
   if (options.normalizer != Normalizer::softmax) return "no fused kernel of this normalizer exists in this version";
   return nullptr;
 }
@@ -56,12 +59,12 @@ void check(const char* where, const Tensor& query, const Tensor& key, const Tens
 }
 
 // Whether the fused kernels run. NotSupported where they should and can't.
-bool chooses_fused(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ReadOptions& options, bool dot_form) {
-  const char* reason = obstacle(options, dot_form);
+bool chooses_fused(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ReadOptions& options, ScoreForm form) {
+  const char* reason = obstacle(options, form);
   if (reason == nullptr && !query.device().is_cpu()) reason = other_device;
   if (options.path == Path::fused && reason != nullptr)
     throw NotSupported(format("{}: path \"fused\" is impossible: {}; use \"automatic\" or \"composed\"", where, reason));
-  return reason == nullptr && (options.path == Path::fused || (options.path == Path::automatic && pays(query, key, value, options)));
+  return reason == nullptr && (options.path == Path::fused || (options.path == Path::automatic && (form == ScoreForm::additive || pays(query, key, value, options))));
 }
 
 bool all_finite(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& bias) {
@@ -118,10 +121,13 @@ std::optional<Tensor> apply_window(const char* where, const WindowTensors& windo
   return window.factors;
 }
 
-// How pairs are scored, and, where the fused kernels are to read it, the form that they take.
+// How pairs are scored, and, where the fused kernels are to read it, the form that they take: at most one.
 struct PairScores {
   const ScoreFunction& function;
   const DotForm* fused = nullptr;
+  const AdditiveForm* additive = nullptr;
+
+  ScoreForm form() const { return fused != nullptr ? ScoreForm::dot : additive != nullptr ? ScoreForm::additive : ScoreForm::any; }
 };
 
 Tensor read_fused(const Tensor& query, const Tensor& key, const Tensor& value, const DotForm& score, const Mask::Spans& seen,
@@ -163,9 +169,26 @@ struct Weighted {
   Tensor log_probability, entropy;
 };
 
+Weighted read_fused_additive(const Tensor& query, const Tensor& key, const Tensor& value, const AdditiveForm& score, const Mask::Tensors& mask,
+                             const std::optional<Tensor>& factors, const ReadOptions& options) {
+  const auto [q, k] = score.terms(query, key);                                                    // [B, Hq, Lq, A], [B, Hq, Lk, A]
+  FusedAdditiveOptions how{options.soft_cap, options.renormalised, {options.dropout, 0, options.dropout_origin}};
+  if (options.dropout > 0) how.dropout.seed = draw_dropout_seed(options.generator);
+  const FusedAdditive read = fused_additive(q, k, repeat_heads(value, query.size(1)), score.energy.to(q.scalar_type()), mask, factors, how);
+  return {read.context, read.weights, {}, {}};
+}
+
+// Of normalisers that aren't fused themselves.
+Tensor fused_scores(const AdditiveForm& score, const Tensor& query, const Tensor& key) {
+  const auto [q, k] = score.terms(query, key);
+  return fused_additive_score(q, k, score.energy.to(q.scalar_type()));                            // [B, Hq, Lq, Lk]
+}
+
 // Scores, soft cap, bias and mask, normaliser, the window's factors, dropout, weighted sum: in this order.
 Weighted weigh(const Tensor& query, const Tensor& key, const Tensor& value, const PairScores& score, const Mask::Tensors& mask,
                const std::optional<Tensor>& factors, const ReadOptions& options) {
+  if (score.additive != nullptr && options.normalizer == Normalizer::softmax)
+    return read_fused_additive(query, key, value, *score.additive, mask, factors, options);
   Tensor fused_context;
   if (score.fused != nullptr) {
     fused_context = read_fused(query, key, value, *score.fused, {{}, mask}, factors, options);     // [B, Hq, Lq, Dv]
@@ -173,8 +196,9 @@ Weighted weigh(const Tensor& query, const Tensor& key, const Tensor& value, cons
   }
   // a uniform read compares nothing
   const bool compares = options.normalizer != Normalizer::uniform;
-  Tensor scores = compares ? score.function(query, key)                                                    // [B, Hq, Lq, Lk]
-                           : at::zeros({query.size(0), query.size(1), query.size(2), key.size(2)}, query.options());
+  Tensor scores = !compares                   ? at::zeros({query.size(0), query.size(1), query.size(2), key.size(2)}, query.options())
+                  : score.additive != nullptr ? fused_scores(*score.additive, query, key)
+                                              : score.function(query, key);                       // [B, Hq, Lq, Lk]
   if (options.soft_cap > 0) scores = (scores / options.soft_cap).tanh() * options.soft_cap;
   if (mask.bias) scores = scores + *mask.bias;
   const Normalized normalized = normalize(scores, mask.keep, options);
@@ -190,14 +214,14 @@ Weighted weigh(const Tensor& query, const Tensor& key, const Tensor& value, cons
           normalized.log_probability, normalized.entropy};
 }
 
-AttentionResult read_pairs(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ScoreFunction& function,
-                           const DotForm* dot_form, const Mask& mask, const ReadOptions& options) {
+AttentionResult read_pairs(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const PairScores& known, const Mask& mask,
+                           const ReadOptions& options) {
   check(where, query, key, value, options);
-  const PairScores score{function, chooses_fused(where, query, key, value, options, dot_form != nullptr) ? dot_form : nullptr};
+  const PairScores score = chooses_fused(where, query, key, value, options, known.form()) ? known : PairScores{known.function};
   const at::ScalarType type = query.scalar_type();
   if (is_half(key.scalar_type())) {  // libtorch 1.13 has no half products on a CPU
     if (const std::optional<Tensor> context = read_step(where, query.to(at::kFloat), key, value, score, mask, options)) return {context->to(type), {}, {}, {}};
-    AttentionResult wide = read_pairs(where, query.to(at::kFloat), key.to(at::kFloat), value.to(at::kFloat), function, dot_form, mask, options);
+    AttentionResult wide = read_pairs(where, query.to(at::kFloat), key.to(at::kFloat), value.to(at::kFloat), known, mask, options);
     const auto narrow = [type](const Tensor& tensor) { return tensor.defined() ? tensor.to(type) : tensor; };
     return {wide.context.to(type), narrow(wide.weights), narrow(wide.log_probability), narrow(wide.entropy)};
   }
@@ -232,7 +256,7 @@ AttentionResult read_pairs(const char* where, const Tensor& query, const Tensor&
 
 AttentionResult read(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const ScoreFunction& score,
                      const Mask& mask, const ReadOptions& options) {
-  return read_pairs(where, query, key, value, score, nullptr, mask, options);
+  return read_pairs(where, query, key, value, {score}, mask, options);
 }
 
 AttentionResult read(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const DotForm& score, const Mask& mask,
@@ -242,13 +266,32 @@ AttentionResult read(const char* where, const Tensor& query, const Tensor& key, 
     const auto [own_q, own_k] = score.factors(q, k);
     return dot_score(own_q, own_k, score.scale, where);
   };
-  return read_pairs(where, query, key, value, pairs, &score, mask, options);
+  return read_pairs(where, query, key, value, {pairs, &score}, mask, options);
 }
 
-std::string explain(const ReadOptions& options, bool dot_form) {
+AttentionResult read(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const AdditiveForm& score, const Mask& mask,
+                     const ReadOptions& options) {
+  const auto terms = [&](const Tensor& q, const Tensor& k) {
+    const std::pair<Tensor, Tensor> found = score.terms ? score.terms(q, k) : std::pair(q, k);
+    check_shape(where, "energy", score.energy, {{"A"}});
+    check_shape(where, "the query's term", found.first, {{"B", q.size(0)}, {"Hq", q.size(1)}, {"Lq", q.size(2)}, {"A", score.energy.size(0)}});
+    check_shape(where, "the key's term", found.second, {{"B", q.size(0)}, {"Hq", q.size(1)}, {"Lk", k.size(2)}, {"A", score.energy.size(0)}});
+    return found;
+  };
+  const AdditiveForm checked{score.energy, terms};
+  const ScoreFunction pairs = [&](const Tensor& q, const Tensor& k) {
+    const auto [own_q, own_k] = terms(q, k);
+    return additive_score(own_q, own_k, score.energy.to(own_q.scalar_type()));
+  };
+  return read_pairs(where, query, key, value, {pairs, nullptr, &checked}, mask, options);
+}
+
+std::string explain(const ReadOptions& options, ScoreForm form) {
   if (options.path == Path::composed) return "composed: it was asked for";
-  if (const char* reason = obstacle(options, dot_form)) return std::string(options.path == Path::fused ? "refused: " : "composed: ") + reason;
-  if (options.path == Path::fused) return "fused: it was asked for";
+  if (const char* reason = obstacle(options, form)) return std::string(options.path == Path::fused ? "refused: " : "composed: ") + reason;
+  const char* const part = form == ScoreForm::additive && options.normalizer != Normalizer::softmax ? "; the score alone, this normalizer is composed" : "";
+  if (options.path == Path::fused) return format("fused: it was asked for{}", part);
+  if (form == ScoreForm::additive) return format("fused: on the CPU{}", part);
   return format("fused: on the CPU, for at least {} queries and {} keys, and for steps of decoding, without gradients and weights, of at most {} queries that share keys",
                 fewest_queries, fewest_keys, most_step_queries);
 }

@@ -60,6 +60,7 @@ AttentiveGruResult composed(const AttentiveGruInput& input) {
   const Tensor no_bias = at::zeros({input.state_weight.size(0)}, input.projected.options());
   addressing::ReadOptions how;
   how.return_weights = true;
+  how.path = Path::composed;
   std::vector<Tensor> states{input.first}, contexts, weights;
   for (std::int64_t i = 0; i < steps; ++i) {
     const Tensor before = states.back();                                                          // s_{i−1} [B, D]

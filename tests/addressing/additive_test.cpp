@@ -80,9 +80,11 @@ TEST(Additive, RefusesWhatDoesntFit) {
 
 TEST(Additive, TheFusedPathIsRefusedWithItsReason) {
   const Tensor x = at::zeros({1, 1, 2, 4}), weight = at::zeros({4});
-  EXPECT_THAT([&] { additive(x, x, x, weight, {}, {.path = Path::fused}); },
-              ThrowsMessage<NotSupported>(StrEq("attend::addressing::additive: path \"fused\" is impossible: no fused kernel of this "
-                                                "mechanism exists in this version; use \"automatic\" or \"composed\"")));
+  EXPECT_THAT([&] { additive(x, x, x, weight, {}, {.normalizer = Normalizer::uniform, .path = Path::fused}); },
+              ThrowsMessage<NotSupported>(StrEq("attend::addressing::additive: path \"fused\" is impossible: a uniform read has no score to fuse; use "
+                                                "\"automatic\" or \"composed\"")));
+  EXPECT_NO_THROW(additive(x, x, x, weight, {}, {.path = Path::fused}));
+  EXPECT_NO_THROW(additive(x, x, x, weight, {}, {.normalizer = Normalizer::entmax15, .dropout = 0.5, .path = Path::fused}));
 }
 
 }  // namespace

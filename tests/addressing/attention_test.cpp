@@ -343,7 +343,7 @@ TEST(AttentionModule, RefusesInputsThatDontFit) {
               refuses("expected lengths from 0 to Lk = 6, got 6 to 7"));
   EXPECT_THAT([&] { predicting(query, key, value, Mask::lengths(at::tensor({6}, at::kLong))); },
               refuses("expected lengths [B] with B = 2, got [1]"));
-  Attention fused(3, 4, AttentionOptions{.score = Score::additive, .path = Path::fused});
+  Attention fused(3, 4, AttentionOptions{.score = Score::location, .path = Path::fused});
   EXPECT_THAT([&] { fused(query, key, value); },
               ThrowsMessage<NotSupported>(StrEq("attend::addressing::Attention: path \"fused\" is impossible: no fused kernel of this "
                                                 "mechanism exists in this version; use \"automatic\" or \"composed\"")));

@@ -282,10 +282,14 @@ TEST(Explain, SaysWhichPathRunsAndWhy) {
   EXPECT_EQ(explain({}), "composed: no fused kernel of this mechanism exists in this version");
   EXPECT_EQ(explain({.path = Path::composed}), "composed: it was asked for");
   EXPECT_EQ(explain({.path = Path::fused}), "refused: no fused kernel of this mechanism exists in this version");
-  EXPECT_EQ(explain({}, true), "fused: on the CPU, for at least 8 queries and 48 keys, and for steps of decoding, without gradients and weights, of at most 8 queries that share keys");
-  EXPECT_EQ(explain({.path = Path::fused}, true), "fused: it was asked for");
-  EXPECT_EQ(explain({.normalizer = Normalizer::sparsemax}, true), "composed: no fused kernel of this normalizer exists in this version");
-  EXPECT_EQ(explain({.normalizer = Normalizer::sparsemax, .path = Path::fused}, true), "refused: no fused kernel of this normalizer exists in this version");
+  EXPECT_EQ(explain({}, ScoreForm::dot), "fused: on the CPU, for at least 8 queries and 48 keys, and for steps of decoding, without gradients and weights, of at most 8 queries that share keys");
+  EXPECT_EQ(explain({.path = Path::fused}, ScoreForm::dot), "fused: it was asked for");
+  EXPECT_EQ(explain({.normalizer = Normalizer::sparsemax}, ScoreForm::dot), "composed: no fused kernel of this normalizer exists in this version");
+  EXPECT_EQ(explain({.normalizer = Normalizer::sparsemax, .path = Path::fused}, ScoreForm::dot), "refused: no fused kernel of this normalizer exists in this version");
+  EXPECT_EQ(explain({.dropout = 0.5}, ScoreForm::additive), "fused: on the CPU");
+  EXPECT_EQ(explain({.path = Path::fused}, ScoreForm::additive), "fused: it was asked for");
+  EXPECT_EQ(explain({.normalizer = Normalizer::entmax}, ScoreForm::additive), "fused: on the CPU; the score alone, this normalizer is composed");
+  EXPECT_EQ(explain({.normalizer = Normalizer::uniform}, ScoreForm::additive), "composed: a uniform read has no score to fuse");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ const std::vector<Subject>& subjects() {
     for (const Mechanism& mechanism : mechanisms())
       for (const Path path : {Path::composed, Path::automatic, Path::fused})
         for (const Type type : {Type::float32, Type::float64, Type::float16, Type::bfloat16}) {
-          if (path != Path::fused || mechanism.has.dot_form) result.push_back({&mechanism, path, type});
+          if (path != Path::fused || mechanism.has.form != addressing::ScoreForm::any) result.push_back({&mechanism, path, type});
         }
     return result;
   }();

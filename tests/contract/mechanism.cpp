@@ -18,7 +18,7 @@
 namespace attend::contract {
 namespace {
 
-using addressing::Normalizer, addressing::Score, addressing::Window;
+using addressing::Normalizer, addressing::Score, addressing::ScoreForm, addressing::Window;
 
 constexpr auto general_name = "attend::addressing::read(general)", cosine_name = "attend::addressing::read(cosine)",
                location_name = "attend::addressing::read(location)", normalizer_name = "attend::addressing::read(normalizer)";
@@ -58,13 +58,17 @@ Instance make_general(const Setup& setup) {
   return {run, {weight}, [setup](const std::vector<Numbers>& parameters) { return reference::general(parameters[0], setup.Dq, setup.Dk); }};
 }
 
-Instance make_additive(const Setup& setup) {
+Instance make_additive_by(Normalizer normalizer, const Setup& setup) {
   const Tensor weight = random_parameter({setup.Dq}, 6, scalar_type(setup.type)) * 2;
-  const auto run = [setup, weight](const Call& call) {
-    return addressing::additive(call.query, call.key, call.value, weight, call.mask, read_options(setup, call));
+  const auto run = [setup, weight, normalizer](const Call& call) {
+    addressing::ReadOptions options = read_options(setup, call);
+    options.normalizer = normalizer;
+    return addressing::additive(call.query, call.key, call.value, weight, call.mask, options);
   };
   return {run, {weight}, [](const std::vector<Numbers>& parameters) { return reference::additive(parameters[0]); }};
 }
+
+Instance make_additive(const Setup& setup) { return make_additive_by(Normalizer::softmax, setup); }
 
 Instance make_cosine(const Setup& setup) {
   const auto run = [setup](const Call& call) {
@@ -174,6 +178,11 @@ std::function<Instance(const Setup&)> make_module(const ModuleForm& form) {
   };
 }
 
+ScoreForm form_of(Score score) {
+  if (score == Score::additive) return ScoreForm::additive;
+  return score == Score::location ? ScoreForm::any : ScoreForm::dot;
+}
+
 Mechanism module_line(const std::string& name, const ModuleForm& form) {
   const bool windowed = form.window != Window::global, predicts = form.window == Window::local_p;
   return {name,
@@ -190,7 +199,7 @@ Mechanism module_line(const std::string& name, const ModuleForm& form) {
            .places = windowed || form.score == Score::location,
            .length = predicts,
            .whole_rows = !predicts || form.renormalised,
-           .dot_form = form.score == Score::dot || form.score == Score::scaled_dot || form.score == Score::general || form.score == Score::cosine},
+           .form = form_of(form.score)},
           make_module(form)};
 }
 
@@ -227,6 +236,12 @@ reference::RowNormalizer entmax_rows(double alpha) {
   return anywhere([alpha](const Numbers& scores) { return reference::entmax_row(scores, alpha); });
 }
 
+Instance make_additive_sparsemax(const Setup& setup) {
+  Instance instance = make_additive_by(Normalizer::sparsemax, setup);
+  instance.normalize = entmax_rows(2);
+  return instance;
+}
+
 Numbers drawn_row(const Numbers& scores, std::int64_t b, std::int64_t h, std::int64_t i) {
   return reference::hard_sample_row(scores, drawn_seed(), b, h, i);
 }
@@ -240,11 +255,19 @@ const std::vector<Mechanism>& mechanisms() {
        "[B, Hq, Lq, Dk]",
        "[B, Hkv, Lk, Dk]",
        "[B, Hkv, Lk, Dv]",
-       {.grouped_heads = true, .scale = true, .dot_form = true},
+       {.grouped_heads = true, .scale = true, .form = ScoreForm::dot},
        make_dot_product},
-      {"general", general_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", {.different_widths = true, .dot_form = true}, make_general},
-      {"additive", "attend::addressing::additive", "[B, H, Lq, A]", "[B, H, Lk, A]", "[B, Hkv, Lk, Dv]", {}, make_additive},
-      {"cosine", cosine_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", {.grouped_heads = true, .dot_form = true}, make_cosine},
+      {"general", general_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", {.different_widths = true, .form = ScoreForm::dot}, make_general},
+      {"additive", "attend::addressing::additive", "[B, H, Lq, A]", "[B, H, Lk, A]", "[B, Hkv, Lk, Dv]", {.form = ScoreForm::additive}, make_additive},
+      // the fused score with a composed normaliser
+      {"additive:sparsemax",
+       "attend::addressing::additive",
+       "[B, H, Lq, A]",
+       "[B, H, Lk, A]",
+       "[B, Hkv, Lk, Dv]",
+       {.dense = false, .form = ScoreForm::additive},
+       make_additive_sparsemax},
+      {"cosine", cosine_name, "[B, Hq, Lq, Dk]", "[B, Hkv, Lk, Dk]", "[B, Hkv, Lk, Dv]", {.grouped_heads = true, .form = ScoreForm::dot}, make_cosine},
       {"location",
        location_name,
        "[B, Hq, Lq, Dk]",

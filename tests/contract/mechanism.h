@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attend/addressing/dropout.h"
+#include "attend/addressing/read.h"
 #include "attend/core/libtorch.h"
 #include "attend/core/mask.h"
 #include "attend/core/result.h"
@@ -64,7 +65,7 @@ struct Mechanism {
     bool whole_rows = true;  // a row of weights sums to 1, or to 0
     bool dense = true;       // every visible key has weight
     bool hard_max = false, hard_sample = false;
-    bool dot_form = false;  // its score is one, so that the fused kernels read it
+    addressing::ScoreForm form = addressing::ScoreForm::any;  // of its score; any: no fused kernel reads it
   } has;
   std::function<Instance(const Setup&)> make;
 };

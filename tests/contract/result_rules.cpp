@@ -85,11 +85,11 @@ Failures weights_on_request(const Subject& subject) {
   // which path runs can be asked, and one that is impossible is refused with its reason
   addressing::ReadOptions options;
   options.path = subject.path;
-  const bool dot_form = subject.mechanism->has.dot_form;
-  const std::string explained = addressing::explain(options, dot_form);
-  note(failures, "explain", unless(explained.find(dot_form && subject.path != Path::composed ? "fused: " : "composed: ") == 0, explained));
+  const addressing::ScoreForm form = subject.mechanism->has.form;
+  const std::string explained = addressing::explain(options, form);
+  note(failures, "explain", unless(explained.find(form != addressing::ScoreForm::any && subject.path != Path::composed ? "fused: " : "composed: ") == 0, explained));
   options.path = Path::fused;
-  const bool can_fuse = addressing::explain(options, dot_form).find("refused: ") != 0;
+  const bool can_fuse = addressing::explain(options, form).find("refused: ") != 0;
   try {
     const AttentionResult fused = run({subject.mechanism, Path::fused, subject.type}, problem);
     note(failures, "path fused", unless(can_fuse, "ran, though explain() says that it is impossible"));

@@ -135,6 +135,7 @@ class ATTEND_API AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
  private:
   // Of dot, scaled-dot and general.
   std::optional<DotForm> dot_form() const;
+  std::optional<AdditiveForm> additive_form() const;
   // Of the others.
   Tensor score(const Tensor& query, const Tensor& key) const;
   WindowTensors window(const Tensor& query, std::int64_t keys, const Mask& mask, const AttentionPlace& place) const;

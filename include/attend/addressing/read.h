@@ -75,6 +75,20 @@ struct DotForm {
   std::function<std::pair<Tensor, Tensor>(const Tensor& query, const Tensor& key)> factors = {};
 };
 
+// A score that is Σ_a energy_a · tanh(q'_a + k'_a): what the fused kernels read without what a pair has in common being stored.
+struct AdditiveForm {
+  Tensor energy;  // [A]
+  // q' [B, Hq, Lq, A] and k' [B, Hq, Lk, A] of query and key; empty: they themselves. It gets finite inputs.
+  std::function<std::pair<Tensor, Tensor>(const Tensor& query, const Tensor& key)> terms = {};
+};
+
+// What is known of a score.
+enum class ScoreForm {
+  any,       // a function
+  dot,       // a DotForm
+  additive,  // an AdditiveForm
+};
+
 // context_i = Σ_j w_ij v_j with w = dropout(factor_ij · normalise(soft_cap(s(q_i, k_j)) + bias_ij)) over the keys that `mask` and the window
 // let through; the factors are 1 where the window has none.
 //   query  [B, Hq, Lq, Dq]
@@ -95,7 +109,12 @@ ATTEND_API AttentionResult read(const char* where, const Tensor& query, const Te
 ATTEND_API AttentionResult read(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const DotForm& score,
                                 const Mask& mask = {}, const ReadOptions& options = {});
 
-// Which path a call with these options takes, and why: one line. `dot_form`: whether its score is a DotForm.
-ATTEND_API std::string explain(const ReadOptions& options, bool dot_form = false);
+// The same for an additive score. Softmax weights, whatever window, dropout and mask, are read by a fused kernel on the CPU, with its own backward pass; other
+// normalisers get fused scores. Neither stores what a pair has in common, [B, Hq, Lq, Lk, A]. InvalidArgument also where the terms' shapes don't fit.
+ATTEND_API AttentionResult read(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const AdditiveForm& score,
+                                const Mask& mask = {}, const ReadOptions& options = {});
+
+// Which path a call with these options and a score of this form takes, and why: one line.
+ATTEND_API std::string explain(const ReadOptions& options, ScoreForm form = ScoreForm::any);
 
 }  // namespace attend::addressing
