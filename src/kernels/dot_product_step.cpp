@@ -1,5 +1,7 @@
 #include "kernels/dot_product_step.h"
 
+#include <hwy/cache_control.h>
+
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
@@ -40,7 +42,7 @@ struct HalfStorage {
 };
 
 // What lies that many bytes further on is asked for: rows come from memory, and the processor doesn't look that far.
-constexpr std::int64_t bytes_ahead = 16384;
+constexpr std::int64_t bytes_ahead = 8192;
 template <class N>
 HWY_INLINE void ask_ahead(const N* row, std::int64_t count) {
   constexpr std::int64_t line = 64 / sizeof(N);
