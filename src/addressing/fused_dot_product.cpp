@@ -158,81 +158,95 @@ std::int64_t parts_of_keys(const DotProductInput& input) {
   return std::clamp<std::int64_t>((wanted_tasks + tasks - 1) / tasks, 1, std::max<std::int64_t>(1, input.key_blocks()));
 }
 
-// What the backward pass reads and writes, rows as wide as the kernels take them.
+// The backward pass. Rows of what it reads and writes are as wide as the kernels take them.
 template <class T>
-struct BackwardTensors {
-  Tensor query, key, value, upstream;           // padded
-  Tensor products;                              // context_gradient · context [B, Hq, Lq]
-  Tensor of_query, of_key, of_value;            // [parts, B, Hq, Lq, Dk], [B, Hkv, Lk, Dk], [B, Hkv, Lk, Dv]
-  Tensor of_bias, of_factors;                   // [B, Hq, Lq, Lk]
-  kernels::DotProductSizes sizes;
-  std::int64_t parts;
-
-  BackwardTensors(const DotProductInput& input, const Tensor& context, const Tensor& context_gradient)
-      : query(padded_rows<T>(input.query)), key(padded_rows<T>(input.key)), value(padded_rows<T>(input.value)),
-        upstream(padded_rows<T>(with_close_rows(context_gradient))), products((context_gradient * context).sum(-1).contiguous()),
-        sizes(sizes_of(key, value)), parts(parts_of_keys(input)) {
-    const auto options = query.options();
-    const std::int64_t B = input.batch(), Lq = input.queries(), Lk = input.keys();
-    of_query = at::zeros({parts, B, input.heads(), Lq, sizes.key_width}, options);
-    of_key = at::zeros({B, input.key_heads(), Lk, sizes.key_width}, options);
-    of_value = at::zeros({B, input.key_heads(), Lk, sizes.value_width}, options);
-    const auto of_pairs = [&](const Tensor& pairs) {
-      return pairs.defined() && pairs.requires_grad() ? at::empty({B, input.heads(), Lq, Lk}, options) : Tensor();
-    };
-    of_bias = of_pairs(input.bias), of_factors = of_pairs(input.factors);
+class Backward {
+ public:
+  Backward(const DotProductInput& input, const DotProductOutput& output, const Tensor& context_gradient)
+      : input_(input), log_sums_(output.log_sums), query_(padded_rows<T>(input.query)), key_(padded_rows<T>(input.key)), value_(padded_rows<T>(input.value)),
+        upstream_(padded_rows<T>(with_close_rows(context_gradient))), sizes_(sizes_of(key_, value_)), parts_(parts_of_keys(input)), form_(form_of(input.options)),
+        seen_(input), query_rows_(query_), key_rows_(key_), value_rows_(value_), upstream_rows_(upstream_) {
+    const auto options = query_.options();
+    const std::int64_t B = input.batch(), heads = input.heads(), Lq = input.queries(), Lk = input.keys();
+    products_ = at::empty({B, heads, Lq}, options);
+    of_query_ = at::zeros({parts_, B, heads, Lq, sizes_.key_width}, options);
+    of_key_ = at::zeros({B, input.key_heads(), Lk, sizes_.key_width}, options);
+    of_value_ = at::zeros({B, input.key_heads(), Lk, sizes_.value_width}, options);
+    const auto of_pairs = [&](const Tensor& pairs) { return pairs.defined() && pairs.requires_grad() ? at::empty({B, heads, Lq, Lk}, options) : Tensor(); };
+    of_bias_ = of_pairs(input.bias), of_factors_ = of_pairs(input.factors);
+    if (of_bias_.defined()) bias_rows_ = Rows<T>(of_bias_);
+    if (of_factors_.defined()) factor_rows_ = Rows<T>(of_factors_);
+    take_products(output.context);
   }
 
-  Tensor all_of_query() {
-    Tensor sum = of_query[0];
-    for (std::int64_t part = 1; part < parts; ++part) sum.add_(of_query[part]);
-    return sum;
+  DotProductGradients run() {
+    const std::int64_t key_heads = input_.batch() * input_.key_heads();
+    in_parallel(key_heads * parts_, [&](std::int64_t task) { run_part(task / parts_, task % parts_); },
+                10 * input_.group() * input_.queries() * sizes_.keys * sizes_.key_width / parts_);
+    Tensor of_query = of_query_[0];
+    for (std::int64_t part = 1; part < parts_; ++part) of_query.add_(of_query_[part]);
+    return {of_query.slice(3, 0, input_.query.size(3)), of_key_.slice(3, 0, input_.key.size(3)), of_value_.slice(3, 0, input_.value.size(3)), of_bias_, of_factors_};
   }
-};
 
-template <class T>
-DotProductGradients backward(const DotProductInput& input, const DotProductOutput& output, const Tensor& context_gradient) {
-  BackwardTensors<T> all(input, output.context, context_gradient);
-  const kernels::DotProductSizes& sizes = all.sizes;
-  const std::int64_t heads = input.heads(), key_heads = input.key_heads(), group = input.group(), Lq = input.queries(), parts = all.parts;
-  const Rows<const T> query(all.query), key(all.key), upstream(all.upstream);
-  const Rows<T> of_bias = all.of_bias.defined() ? Rows<T>(all.of_bias) : Rows<T>(), of_factors = all.of_factors.defined() ? Rows<T>(all.of_factors) : Rows<T>();
-  const SeenRows<T> seen(input);
-  const kernels::DotProductForm form = form_of(input.options);
-  const HeadGroups groups = HeadGroups::of<T>(input, kernels::panels_size<T>(sizes.keys, sizes.key_width) + kernels::panels_size<T>(sizes.keys, sizes.value_width));
-  Tensor key_panels = panels_for<T>(all.key, groups.at_once()), value_panels = panels_for<T>(all.value, groups.at_once());
-  const auto run = [&](std::int64_t packed, std::int64_t head, std::int64_t part, std::int64_t key_block, std::int64_t h, std::int64_t first) {
-    const std::int64_t b = head / key_heads, row = (b * heads + h) * Lq + first;
+ private:
+  // context_gradient · context of each query.
+  void take_products(const Tensor& context) {
+    const Rows<const T> contexts(context);
+    const std::int64_t heads = input_.heads(), Lq = input_.queries(), width = context.size(3);
+    in_parallel(input_.batch() * heads, [&](std::int64_t i) {
+      kernels::row_products(Lq, width, upstream_rows_.at(i / heads, i % heads, 0), upstream_rows_.row, contexts.at(i / heads, i % heads, 0), contexts.row,
+                            products_.data_ptr<T>() + i * Lq);
+    }, 4 * Lq * width);
+  }
+
+  // Packs the keys of a part, and goes through their blocks and all queries that read them.
+  void run_part(std::int64_t head, std::int64_t part) {
+    const std::int64_t b = head / input_.key_heads(), key_head = head % input_.key_heads(), blocks = input_.key_blocks();
+    const std::int64_t first_block = part * blocks / parts_, end_block = (part + 1) * blocks / parts_, first_key = first_block * block_keys;
+    const std::int64_t keys = std::min(sizes_.keys, end_block * block_keys) - first_key;
+    const std::int64_t key_size = kernels::panels_size<T>(keys, sizes_.key_width), value_size = kernels::panels_size<T>(keys, sizes_.value_width);
+    T* const packed = thread_scratch<T>(key_size + value_size + kernels::dot_product_gradients_scratch_size<T>(sizes_));
+    kernels::pack_panels(keys, sizes_.key_width, key_rows_.at(b, key_head, first_key), key_rows_.row, static_cast<T>(kernels::key_panel_scale(form_)), packed);
+    kernels::pack_panels(keys, sizes_.value_width, value_rows_.at(b, key_head, first_key), value_rows_.row, T(1), packed + key_size);
     kernels::DotProductGradients<T> block;
-    block.queries = std::min(block_queries, Lq - first);
-    block.query = query.at(b, h, first), block.query_stride = query.row;
-    block.first_key = key_block * block_keys, block.keys = std::min(block_keys, sizes.keys - block.first_key);
-    block.key_panels = key_panels.data_ptr<T>() + packed * key_panels.size(1), block.value_panels = value_panels.data_ptr<T>() + packed * value_panels.size(1);
-    block.key = key.at(b, head % key_heads, 0), block.key_stride = key.row;
-    block.form = form;
-    block.rows = seen.rows(b, h, first, block.queries);
-    block.context_gradient = upstream.at(b, h, first), block.context_gradient_stride = upstream.row;
-    block.log_sums = output.log_sums.data_ptr<T>() + row, block.context_products = all.products.template data_ptr<T>() + row;
-    block.query_gradient = all.of_query.template data_ptr<T>() + (part * input.batch() * heads * Lq + row) * sizes.key_width;
-    block.key_gradient = all.of_key.template data_ptr<T>() + head * sizes.keys * sizes.key_width;
-    block.value_gradient = all.of_value.template data_ptr<T>() + head * sizes.keys * sizes.value_width;
-    block.bias_gradient = of_bias.at(b, h, first), block.factor_gradient = of_factors.at(b, h, first), block.pair_stride = sizes.keys;
-    block.scratch = thread_scratch<T>(kernels::dot_product_gradients_scratch_size<T>(sizes));
-    kernels::dot_product_backward(sizes, block);
-  };
-  groups.for_each([&](std::int64_t first_head, std::int64_t count) {
-    pack_heads<T>(all.key, first_head, count, kernels::key_panel_scale(form), key_panels);
-    pack_heads<T>(all.value, first_head, count, 1, value_panels);
-    in_parallel(count * parts, [&](std::int64_t task) {
-      const std::int64_t packed = task / parts, head = first_head + packed, part = task % parts, first_query_head = head % key_heads * group;
-      for (std::int64_t key_block = part * input.key_blocks() / parts; key_block < (part + 1) * input.key_blocks() / parts; ++key_block)
-        for (std::int64_t h = first_query_head; h < first_query_head + group; ++h)
-          for (std::int64_t first = 0; first < Lq; first += block_queries) run(packed, head, part, key_block, h, first);
-    }, 10 * group * Lq * sizes.keys * sizes.key_width / parts);
-  });
-  return {all.all_of_query().slice(3, 0, input.query.size(3)), all.of_key.slice(3, 0, input.key.size(3)), all.of_value.slice(3, 0, input.value.size(3)),
-          all.of_bias, all.of_factors};
-}
+    block.key_panels = packed, block.value_panels = packed + key_size, block.first_packed = first_key;
+    block.key = key_rows_.at(b, key_head, 0), block.key_stride = key_rows_.row;
+    block.key_gradient = of_key_.data_ptr<T>() + head * sizes_.keys * sizes_.key_width;
+    block.value_gradient = of_value_.data_ptr<T>() + head * sizes_.keys * sizes_.value_width;
+    block.form = form_;
+    block.scratch = packed + key_size + value_size;
+    for (std::int64_t key_block = first_block; key_block < end_block; ++key_block) {
+      block.first_key = key_block * block_keys, block.keys = std::min(block_keys, sizes_.keys - block.first_key);
+      for (std::int64_t h = key_head * input_.group(); h < (key_head + 1) * input_.group(); ++h)
+        for (std::int64_t first = 0; first < input_.queries(); first += block_queries) run_block(block, part, b, h, first);
+    }
+  }
+
+  void run_block(kernels::DotProductGradients<T>& block, std::int64_t part, std::int64_t b, std::int64_t h, std::int64_t first) {
+    const std::int64_t row = (b * input_.heads() + h) * input_.queries() + first;
+    block.queries = std::min(block_queries, input_.queries() - first);
+    block.query = query_rows_.at(b, h, first), block.query_stride = query_rows_.row;
+    block.rows = seen_.rows(b, h, first, block.queries);
+    block.context_gradient = upstream_rows_.at(b, h, first), block.context_gradient_stride = upstream_rows_.row;
+    block.log_sums = log_sums_.data_ptr<T>() + row, block.context_products = products_.data_ptr<T>() + row;
+    block.query_gradient = of_query_.data_ptr<T>() + (part * input_.batch() * input_.heads() * input_.queries() + row) * sizes_.key_width;
+    block.bias_gradient = bias_rows_.at(b, h, first), block.factor_gradient = factor_rows_.at(b, h, first), block.pair_stride = sizes_.keys;
+    kernels::dot_product_backward(sizes_, block);
+  }
+
+  const DotProductInput& input_;
+  Tensor log_sums_;                         // [B, Hq, Lq]
+  Tensor query_, key_, value_, upstream_;   // padded
+  kernels::DotProductSizes sizes_;
+  std::int64_t parts_;
+  kernels::DotProductForm form_;
+  SeenRows<T> seen_;
+  Rows<const T> query_rows_, key_rows_, value_rows_, upstream_rows_;
+  Tensor products_;                         // [B, Hq, Lq]
+  Tensor of_query_, of_key_, of_value_;     // [parts, B, Hq, Lq, Dk], [B, Hkv, Lk, Dk], [B, Hkv, Lk, Dv]
+  Tensor of_bias_, of_factors_;             // [B, Hq, Lq, Lk]
+  Rows<T> bias_rows_, factor_rows_;
+};
 
 DotProductOutput forward_of(const DotProductInput& input) {
   return input.query.scalar_type() == at::kDouble ? Forward<double>(input).run() : Forward<float>(input).run();
@@ -280,9 +294,9 @@ class FusedDotProduct : public torch::autograd::Function<FusedDotProduct> {
     if (at::GradMode::is_enabled())
       all = composed_gradients(input, output_gradients[0]);
     else if (input.query.scalar_type() == at::kDouble)
-      all = addressing::backward<double>(input, {saved[7], saved[8]}, output_gradients[0]);
+      all = Backward<double>(input, {saved[7], saved[8]}, output_gradients[0]).run();
     else
-      all = addressing::backward<float>(input, {saved[7], saved[8]}, output_gradients[0]);
+      all = Backward<float>(input, {saved[7], saved[8]}, output_gradients[0]).run();
     return {all.query, all.key, all.value, Tensor(), all.bias, all.factors, Tensor(), Tensor()};
   }
 

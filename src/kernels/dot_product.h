@@ -95,7 +95,8 @@ struct DotProductGradients {
   const T* query = nullptr;  // [queries, Dk]
   std::int64_t query_stride = 0;
   std::int64_t first_key = 0, keys = 0;  // the block of keys: first_key a multiple of dot_product_block_keys, keys at most that
-  const T *key_panels = nullptr, *value_panels = nullptr;  // of all keys, as above, and of all values with scale 1
+  const T *key_panels = nullptr, *value_panels = nullptr;  // of the keys from first_packed on, as above, and of the values with scale 1
+  std::int64_t first_packed = 0;                           // a multiple of dot_product_block_keys, at most first_key
   const T* key = nullptr;                                  // [Lk, Dk]
   std::int64_t key_stride = 0;
   DotProductForm form = {};
@@ -113,5 +114,10 @@ template <class T>
 std::int64_t dot_product_gradients_scratch_size(const DotProductSizes& sizes);
 void dot_product_backward(const DotProductSizes& sizes, const DotProductGradients<float>& block);
 void dot_product_backward(const DotProductSizes& sizes, const DotProductGradients<double>& block);
+
+
+// out_i = a_i · b_i for rows of `width` numbers: the context products.
+void row_products(std::int64_t rows, std::int64_t width, const float* a, std::int64_t a_stride, const float* b, std::int64_t b_stride, float* out);
+void row_products(std::int64_t rows, std::int64_t width, const double* a, std::int64_t a_stride, const double* b, std::int64_t b_stride, double* out);
 
 }  // namespace attend::kernels

@@ -111,8 +111,9 @@ HWY_INLINE Sight strip_gradients(const DotProductSizes& sizes, const DotProductG
       strip_at(row, block.queries, sizes.value_width, block.context_gradient, block.context_gradient_stride, scratch.context_gradient);
   T* const weights = scratch.weights + row * most_block_keys;
   for (std::int64_t j = sight.begin; j < sight.end; j += panel) {
-    score_panel<false, T>(query, sizes.key_width, block.key_panels, j, sizes.keys, weights + j - block.first_key, most_block_keys, nullptr);
-    score_panel<false, T>(context_gradient, sizes.value_width, block.value_panels, j, sizes.keys, scratch.weight_gradients + j - block.first_key,
+    const std::int64_t packed = j - block.first_packed, all_packed = sizes.keys - block.first_packed;
+    score_panel<false, T>(query, sizes.key_width, block.key_panels, packed, all_packed, weights + j - block.first_key, most_block_keys, nullptr);
+    score_panel<false, T>(context_gradient, sizes.value_width, block.value_panels, packed, all_packed, scratch.weight_gradients + j - block.first_key,
                           most_block_keys, nullptr);
   }
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -181,6 +182,26 @@ void backward_block(const DotProductSizes& sizes, const DotProductGradients<T>& 
               sizes.key_width);
 }
 
+template <class T>
+HWY_INLINE void products_of_rows(std::int64_t rows, std::int64_t width, const T* a, std::int64_t a_stride, const T* b, std::int64_t b_stride, T* out) {
+  const Vectors<T> d;
+  const std::int64_t lanes = lanes_of<T>();
+  for (std::int64_t i = 0; i < rows; ++i, a += a_stride, b += b_stride) {
+    auto sum = hn::Zero(d);
+    std::int64_t c = 0;
+    for (; c + lanes <= width; c += lanes) sum = hn::MulAdd(hn::LoadU(d, a + c), hn::LoadU(d, b + c), sum);
+    T all = hn::GetLane(hn::SumOfLanes(d, sum));
+    for (; c < width; ++c) all += a[c] * b[c];
+    out[i] = all;
+  }
+}
+
+void products_float(std::int64_t rows, std::int64_t width, const float* a, std::int64_t a_stride, const float* b, std::int64_t b_stride, float* out) {
+  products_of_rows(rows, width, a, a_stride, b, b_stride, out);
+}
+void products_double(std::int64_t rows, std::int64_t width, const double* a, std::int64_t a_stride, const double* b, std::int64_t b_stride, double* out) {
+  products_of_rows(rows, width, a, a_stride, b, b_stride, out);
+}
 std::int64_t gradient_scratch_float(const DotProductSizes& sizes) { return gradient_scratch_count<float>(sizes); }
 std::int64_t gradient_scratch_double(const DotProductSizes& sizes) { return gradient_scratch_count<double>(sizes); }
 void dot_backward_float(const DotProductSizes& sizes, const DotProductGradients<float>& block) { backward_block(sizes, block); }
@@ -196,6 +217,8 @@ HWY_EXPORT(gradient_scratch_float);
 HWY_EXPORT(gradient_scratch_double);
 HWY_EXPORT(dot_backward_float);
 HWY_EXPORT(dot_backward_double);
+HWY_EXPORT(products_float);
+HWY_EXPORT(products_double);
 
 template <class T>
 std::int64_t dot_product_gradients_scratch_size(const DotProductSizes& sizes) {
@@ -204,6 +227,12 @@ std::int64_t dot_product_gradients_scratch_size(const DotProductSizes& sizes) {
 template std::int64_t dot_product_gradients_scratch_size<float>(const DotProductSizes&);
 template std::int64_t dot_product_gradients_scratch_size<double>(const DotProductSizes&);
 
+void row_products(std::int64_t rows, std::int64_t width, const float* a, std::int64_t a_stride, const float* b, std::int64_t b_stride, float* out) {
+  HWY_DYNAMIC_DISPATCH(products_float)(rows, width, a, a_stride, b, b_stride, out);
+}
+void row_products(std::int64_t rows, std::int64_t width, const double* a, std::int64_t a_stride, const double* b, std::int64_t b_stride, double* out) {
+  HWY_DYNAMIC_DISPATCH(products_double)(rows, width, a, a_stride, b, b_stride, out);
+}
 void dot_product_backward(const DotProductSizes& sizes, const DotProductGradients<float>& block) { HWY_DYNAMIC_DISPATCH(dot_backward_float)(sizes, block); }
 void dot_product_backward(const DotProductSizes& sizes, const DotProductGradients<double>& block) { HWY_DYNAMIC_DISPATCH(dot_backward_double)(sizes, block); }
 
