@@ -28,7 +28,8 @@ HWY_INLINE T inner_product(std::int64_t size, const T* a, const T* b) {
 
 // out (+)= Σ_t factors[t · factor_stride] · rows_t: four vectors of it stay in registers while the rows pass.
 template <bool added, class T>
-HWY_INLINE void sum_of_rows(std::int64_t terms, const T* factors, std::int64_t factor_stride, const T* rows, std::int64_t row_stride, std::int64_t width, T* out) {
+HWY_INLINE void sum_of_rows(std::int64_t terms, const T* factors, std::int64_t factor_stride, const T* rows, std::int64_t row_stride, std::int64_t width,
+                            T* out) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto before = [&](auto tag, std::int64_t c) {

@@ -73,7 +73,8 @@ HWY_NOINLINE void multiply_rows(std::int64_t terms, const T* in, std::int64_t in
 
 // The last panel's sums where it isn't full, by way of a tile of its own.
 template <class T>
-HWY_INLINE void multiply_partly(MultiplyStrip<T> multiply, const PackedProduct<T>& product, std::int64_t row, std::int64_t rows, std::int64_t first, const T* panel) {
+HWY_INLINE void multiply_partly(MultiplyStrip<T> multiply, const PackedProduct<T>& product, std::int64_t row, std::int64_t rows, std::int64_t first,
+                                const T* panel) {
   constexpr std::int64_t most = product_vectors * HWY_MAX_BYTES / static_cast<std::int64_t>(sizeof(T));
   HWY_ALIGN T tile[product_rows * most];
   const std::int64_t width = panel_sums<T>(), count = product.sums - first;

@@ -138,8 +138,10 @@ class AttentiveForward {
   AttentiveForward(const AttentiveGruInput& input, const AttentiveSizes& sizes, const AttentiveTrace& trace)
       : sizes_(sizes), memory_(input, sizes, trace), projected_(input.projected.data_ptr<T>()), states_(trace.states), contexts_(trace.contexts),
         weights_(trace.weights), products_(trace.products), gates_(trace.gates), reset_states_(trace.reset_states),
-        of_state_(PackedWeight<T>::forward(weight_of_state(input), sizes.steps)), of_candidate_(PackedWeight<T>::forward(weight_of_candidate(input), sizes.steps)),
-        of_context_(PackedWeight<T>::forward(input.context_weight, sizes.steps)), inputs_tensor_(at::empty({1, sizes.batch, 3 * sizes.state}, input.projected.options())),
+        of_state_(PackedWeight<T>::forward(weight_of_state(input), sizes.steps)),
+        of_candidate_(PackedWeight<T>::forward(weight_of_candidate(input), sizes.steps)),
+        of_context_(PackedWeight<T>::forward(input.context_weight, sizes.steps)),
+        inputs_tensor_(at::empty({1, sizes.batch, 3 * sizes.state}, input.projected.options())),
         inputs_(inputs_tensor_) {}
 
   void run(std::int64_t begin, std::int64_t end) const {
@@ -279,8 +281,12 @@ AttentiveGradients fused_backward(const AttentiveGruInput& input, const Attentiv
   const AttentiveSizes sizes(input);
   const std::int64_t L = sizes.steps, B = sizes.batch, D = sizes.state, A = sizes.hidden;
   const auto options = input.projected.options();
-  const AttentiveRowGradients of = {at::empty({L, B, sizes.products()}, options), context_gradients.clone(at::MemoryFormat::Contiguous), at::empty({1, B, D}, options),
-                                    at::zeros_like(input.keys), at::zeros_like(input.memory), at::zeros({B, A}, options)};
+  const AttentiveRowGradients of = {.rows = at::empty({L, B, sizes.products()}, options),
+                                    .contexts = context_gradients.clone(at::MemoryFormat::Contiguous),
+                                    .state = at::empty({1, B, D}, options),
+                                    .keys = at::zeros_like(input.keys),
+                                    .memory = at::zeros_like(input.memory),
+                                    .energy = at::zeros({B, A}, options)};
   const AttentiveBackward<T> backward(input, sizes, trace, state_gradients, of);
   for_row_blocks(B, L, [&](std::int64_t begin, std::int64_t end) { backward.run(begin, end); });
   const Tensor flat = of.rows.view({L * B, sizes.products()});

@@ -371,7 +371,8 @@ class FeedingBackward {
   // The gradients of a row's values and keys, of all steps; the additive read has added up those of its keys.
   void of_memory(std::int64_t row) const {
     const std::int64_t D = sizes_.state, count = memory_.lengths[row], stride = sizes_.batch * sizes_.keys, place = row * sizes_.keys * D;
-    kernels::add_rows(kernels::AddedRows<T>{sizes_.steps, count, D, weights_.at(0, row), stride, of_combined_.at(0, row), sizes_.batch * D, of_values_ + place});
+    kernels::add_rows(
+        kernels::AddedRows<T>{sizes_.steps, count, D, weights_.at(0, row), stride, of_combined_.at(0, row), sizes_.batch * D, of_values_ + place});
     if (!sizes_.additive)
       kernels::add_rows(kernels::AddedRows<T>{sizes_.steps, count, D, of_scores_.at(0, row), stride, used_.at(0, row), sizes_.batch * D, of_keys_ + place});
   }

@@ -326,9 +326,13 @@ class FusedSequence : public torch::autograd::Function<FusedSequence> {
     const bool lstm = input.cell == Cell::lstm;
     const Tensor cell_gradient = !lstm || output_gradients[1].defined() ? output_gradients[1] : at::zeros_like(saved[4]);
     const Trace trace{saved[6], saved[7], saved[8], saved[9], saved[10], saved[11]};
-    const Gradients gradients = at::GradMode::is_enabled()                       ? composed_gradients(input, hidden_gradients, cell_gradient)
-                                : input.projected.scalar_type() == at::kDouble ? fused_backward<double>(input, trace, hidden_gradients.contiguous(), cell_gradient)
-                                                                               : fused_backward<float>(input, trace, hidden_gradients.contiguous(), cell_gradient);
+    Gradients gradients;
+    if (at::GradMode::is_enabled())
+      gradients = composed_gradients(input, hidden_gradients, cell_gradient);
+    else if (input.projected.scalar_type() == at::kDouble)
+      gradients = fused_backward<double>(input, trace, hidden_gradients.contiguous(), cell_gradient);
+    else
+      gradients = fused_backward<float>(input, trace, hidden_gradients.contiguous(), cell_gradient);
     return {gradients.projected, gradients.weight, gradients.bias, gradients.hidden, gradients.cell, Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 

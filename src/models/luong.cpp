@@ -28,7 +28,8 @@ void check_options(std::int64_t source_vocabulary, std::int64_t target_vocabular
 bool feeds_in_one_operation(const LuongOptions& options) {
   using addressing::Score;
   const addressing::AttentionOptions& attention = options.attention;
-  const bool scores = attention.score == Score::dot || attention.score == Score::scaled_dot || attention.score == Score::general || attention.score == Score::additive;
+  const bool scores = attention.score == Score::dot || attention.score == Score::scaled_dot || attention.score == Score::general ||
+                      attention.score == Score::additive;
   return options.layers == 1 && scores && attention.normalizer == addressing::Normalizer::softmax && attention.window == addressing::Window::global &&
          attention.dropout == 0 && attention.path != Path::composed;
 }

@@ -34,8 +34,9 @@ void check_read(const DotReadSizes& sizes) {
   SCOPED_TRACE(testing::Message() << sizes.keys << " keys, " << sizes.width << ", " << sizes.values);
   const T scale = T(0.75);
   // scores of about ±3: peaky, and no rounding of a large score
-  const std::vector<T> query = read_numbers<T>(sizes.width, 3 / std::sqrt(static_cast<double>(sizes.width)), 1), key = read_numbers<T>(sizes.keys * sizes.width, 1, 2),
-                       value = read_numbers<T>(sizes.keys * sizes.values, 1, 3), upstream = read_numbers<T>(sizes.values, 1, 4);
+  const std::vector<T> query = read_numbers<T>(sizes.width, 3 / std::sqrt(static_cast<double>(sizes.width)), 1),
+                       key = read_numbers<T>(sizes.keys * sizes.width, 1, 2), value = read_numbers<T>(sizes.keys * sizes.values, 1, 3),
+                       upstream = read_numbers<T>(sizes.values, 1, 4);
   const auto Lk = static_cast<std::size_t>(sizes.keys), D = static_cast<std::size_t>(sizes.width), V = static_cast<std::size_t>(sizes.values);
   std::vector<T> weights(Lk), context(V), score_gradient(Lk), query_gradient(D, T(1));
   dot_read_forward(sizes, DotReadForward<T>{query.data(), key.data(), value.data(), scale, weights.data(), context.data()});

@@ -38,7 +38,8 @@ void run_product(const ProductCase& given, std::int64_t from, std::int64_t to, s
   std::vector<T> packed(static_cast<std::size_t>(packed_size<T>(given.terms, given.sums)));
   pack_matrix(PlainMatrix<T>{matrix.data(), given.terms, given.sums, given.transposed ? 1 : given.sums, given.transposed ? given.terms : 1}, packed.data());
   T* const first = out.data() + from * (given.sums + gap);
-  PackedProduct<T> product{to - from, given.terms, given.sums, in.data() + from * (given.terms + gap), given.terms + gap, packed.data(), nullptr, 0, first, given.sums + gap};
+  PackedProduct<T> product{to - from, given.terms, given.sums, in.data() + from * (given.terms + gap), given.terms + gap, packed.data(),
+                           nullptr,   0,           first,      given.sums + gap};
   using Start = ProductCase::Start;
   if (given.start == Start::one_row) product.start = start.data();
   if (given.start == Start::rows) product.start = start.data() + from * given.sums, product.start_stride = given.sums;
