@@ -144,6 +144,17 @@ void gru_gates_backward_row(std::int64_t size, const GruGatesBackward<T>& row) {
   for_lanes<T>(size, [&](auto d, std::int64_t j) { gru_gates_backward_at(d, j, row); });
 }
 
+template <class T>
+void tanh_forward_row(std::int64_t size, const T* x, T* y) {
+  for_lanes<T>(size, [&](auto d, std::int64_t j) { hn::StoreU(hyperbolic_tangent(d, hn::LoadU(d, x + j)), d, y + j); });
+}
+template <class T>
+void tanh_backward_row(std::int64_t size, const T* y, const T* y_gradient, T* x_gradient) {
+  for_lanes<T>(size, [&](auto d, std::int64_t j) {
+    hn::StoreU(hn::Mul(hn::LoadU(d, y_gradient + j), tangent_slope(d, hn::LoadU(d, y + j))), d, x_gradient + j);
+  });
+}
+
 void lstm_forward_float(std::int64_t size, const LstmForward<float>& row) { lstm_forward_row(size, row); }
 void lstm_forward_double(std::int64_t size, const LstmForward<double>& row) { lstm_forward_row(size, row); }
 void lstm_backward_float(std::int64_t size, const LstmBackward<float>& row) { lstm_backward_row(size, row); }
@@ -160,6 +171,10 @@ void gru_candidate_backward_float(std::int64_t size, const GruCandidateBackward<
 void gru_candidate_backward_double(std::int64_t size, const GruCandidateBackward<double>& row) { gru_candidate_backward_row(size, row); }
 void gru_gates_backward_float(std::int64_t size, const GruGatesBackward<float>& row) { gru_gates_backward_row(size, row); }
 void gru_gates_backward_double(std::int64_t size, const GruGatesBackward<double>& row) { gru_gates_backward_row(size, row); }
+void tanh_forward_float(std::int64_t size, const float* x, float* y) { tanh_forward_row(size, x, y); }
+void tanh_forward_double(std::int64_t size, const double* x, double* y) { tanh_forward_row(size, x, y); }
+void tanh_backward_float(std::int64_t size, const float* y, const float* dy, float* dx) { tanh_backward_row(size, y, dy, dx); }
+void tanh_backward_double(std::int64_t size, const double* y, const double* dy, double* dx) { tanh_backward_row(size, y, dy, dx); }
 
 }  // namespace attend::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -183,6 +198,10 @@ HWY_EXPORT(gru_candidate_backward_float);
 HWY_EXPORT(gru_candidate_backward_double);
 HWY_EXPORT(gru_gates_backward_float);
 HWY_EXPORT(gru_gates_backward_double);
+HWY_EXPORT(tanh_forward_float);
+HWY_EXPORT(tanh_forward_double);
+HWY_EXPORT(tanh_backward_float);
+HWY_EXPORT(tanh_backward_double);
 
 void lstm_forward(std::int64_t size, const LstmForward<float>& row) { HWY_DYNAMIC_DISPATCH(lstm_forward_float)(size, row); }
 void lstm_forward(std::int64_t size, const LstmForward<double>& row) { HWY_DYNAMIC_DISPATCH(lstm_forward_double)(size, row); }
@@ -200,6 +219,10 @@ void gru_candidate_backward(std::int64_t size, const GruCandidateBackward<float>
 void gru_candidate_backward(std::int64_t size, const GruCandidateBackward<double>& row) { HWY_DYNAMIC_DISPATCH(gru_candidate_backward_double)(size, row); }
 void gru_gates_backward(std::int64_t size, const GruGatesBackward<float>& row) { HWY_DYNAMIC_DISPATCH(gru_gates_backward_float)(size, row); }
 void gru_gates_backward(std::int64_t size, const GruGatesBackward<double>& row) { HWY_DYNAMIC_DISPATCH(gru_gates_backward_double)(size, row); }
+void tanh_forward(std::int64_t size, const float* x, float* y) { HWY_DYNAMIC_DISPATCH(tanh_forward_float)(size, x, y); }
+void tanh_forward(std::int64_t size, const double* x, double* y) { HWY_DYNAMIC_DISPATCH(tanh_forward_double)(size, x, y); }
+void tanh_backward(std::int64_t size, const float* y, const float* dy, float* dx) { HWY_DYNAMIC_DISPATCH(tanh_backward_float)(size, y, dy, dx); }
+void tanh_backward(std::int64_t size, const double* y, const double* dy, double* dx) { HWY_DYNAMIC_DISPATCH(tanh_backward_double)(size, y, dy, dx); }
 
 }  // namespace attend::kernels
 #endif

@@ -1,4 +1,4 @@
-// One step of LSTM and GRU for one row of a batch, forward and backward, without the matrix products (layers/recurrent_sequence.cpp has them).
+// One step of LSTM and GRU for one row of a batch, forward and backward, without the matrix products (packed_product.h has them).
 // σ and tanh are exact to a few units in the last place of 1; NaN stays NaN. Results don't depend on how rows are spread over threads.
 #pragma once
 
@@ -83,5 +83,13 @@ struct GruGatesBackward {
 };
 void gru_gates_backward(std::int64_t hidden_size, const GruGatesBackward<float>& row);
 void gru_gates_backward(std::int64_t hidden_size, const GruGatesBackward<double>& row);
+
+// y = tanh(x), [size]; y may be x.
+void tanh_forward(std::int64_t size, const float* x, float* y);
+void tanh_forward(std::int64_t size, const double* x, double* y);
+
+// From y = tanh(x) and the gradient of y that of x, [size]; it may take the place of the gradient of y.
+void tanh_backward(std::int64_t size, const float* y, const float* y_gradient, float* x_gradient);
+void tanh_backward(std::int64_t size, const double* y, const double* y_gradient, double* x_gradient);
 
 }  // namespace attend::kernels

@@ -7,7 +7,10 @@
 #include "attend/layers/recurrent.h"
 #include "core/fused_operation.h"
 #include "kernels/additive.h"
+#include "kernels/dot_read.h"
 #include "kernels/recurrent_cell.h"
+#include "layers/memory_lengths.h"
+#include "layers/packed_weight.h"
 
 namespace attend::layers {
 namespace {
@@ -36,20 +39,6 @@ void check(const AttentiveGruInput& input) {
   if (input.projected.size(1) < 1 || input.keys.size(1) < 1)
     throw InvalidArgument(format("{}: expected at least one step and one key, got projected {} and keys {}", attentive_name,
                                  shape_text(input.projected), shape_text(input.keys)));
-}
-
-// int64 [B] on the device of the input.
-Tensor checked_lengths(const AttentiveGruInput& input) {
-  const std::int64_t B = input.keys.size(0), Lk = input.keys.size(1);
-  if (!input.lengths.defined()) return at::full({B}, Lk, input.keys.options().dtype(at::kLong));
-  check_shape(attentive_name, "lengths", input.lengths, {{"B", B}});
-  if (input.lengths.scalar_type() != at::kLong)
-    throw InvalidArgument(format("{}: expected lengths of type int64, got {}", attentive_name, at::toString(input.lengths.scalar_type())));
-  if (B == 0) return input.lengths;
-  const auto least = input.lengths.min().item<std::int64_t>(), most = input.lengths.max().item<std::int64_t>();
-  if (least < 1 || most > Lk)
-    throw InvalidArgument(format("{}: expected lengths from 1 to Lk = {}, got {} to {}", attentive_name, Lk, least, most));
-  return input.lengths;
 }
 
 // --- composed ------------------------------------------------------------------------------------------------------------------------
@@ -99,76 +88,11 @@ struct AttentiveTrace {
   Tensor fits;          // bool [B]: whether the row's exponentials are of use
 };
 
-kernels::AdditiveSizes row_sizes(const AttentiveSizes& sizes, const Tensor& lengths, std::int64_t row) {
-  return {lengths.data_ptr<std::int64_t>()[row], sizes.hidden, sizes.memory};
-}
-
-template <class T>
-void take_exponentials(const AttentiveGruInput& input, const AttentiveSizes& sizes, AttentiveTrace& trace) {
-  const std::int64_t width = sizes.keys * sizes.hidden;
-  const T* keys = input.keys.data_ptr<T>();
-  T* out = trace.exponentials.data_ptr<T>();
-  bool* fits = trace.fits.data_ptr<bool>();
-  for_rows(sizes.batch, width, [&](std::int64_t row) {
-    const std::int64_t count = input.lengths.data_ptr<std::int64_t>()[row] * sizes.hidden;
-    fits[row] = kernels::doubled_exponentials(count, keys + row * width, out + row * width);
-  });
-}
-
-template <class T>
-const T* exponentials_of(const AttentiveSizes& sizes, const AttentiveTrace& trace, std::int64_t row) {
-  return trace.fits.data_ptr<bool>()[row] ? trace.exponentials.data_ptr<T>() + row * sizes.keys * sizes.hidden : nullptr;
-}
-
-// The read of step i: α_i and c_i of all rows.
-template <class T>
-void read_memory(const AttentiveGruInput& input, const AttentiveSizes& sizes, AttentiveTrace& trace, std::int64_t i) {
-  const T* query = trace.products.data_ptr<T>() + i * sizes.batch * sizes.products();
-  T* weights = trace.weights.data_ptr<T>() + i * sizes.batch * sizes.keys;
-  T* contexts = trace.contexts.data_ptr<T>() + i * sizes.batch * sizes.memory;
-  for_rows(sizes.batch, sizes.keys * (sizes.hidden + sizes.memory), [&](std::int64_t row) {
-    kernels::additive_forward(
-        row_sizes(sizes, input.lengths, row),
-        kernels::AdditiveForward<T>{query + row * sizes.products(), input.keys.data_ptr<T>() + row * sizes.keys * sizes.hidden,
-                                    exponentials_of<T>(sizes, trace, row), input.energy.data_ptr<T>(),
-                                    input.memory.data_ptr<T>() + row * sizes.keys * sizes.memory, thread_scratch<T>(sizes.hidden), weights + row * sizes.keys,
-                                    contexts + row * sizes.memory});
-  });
-}
-
-// The cell of step i from x = inputs [B, 3D]: s_i into its place. The products of s are there already.
-template <class T>
-void run_cell(const AttentiveGruInput& input, const AttentiveSizes& sizes, const Tensor& inputs, AttentiveTrace& trace, std::int64_t i) {
-  const std::int64_t D = sizes.state, width = 3 * D;
-  const T* x = inputs.data_ptr<T>();
-  const T* products = trace.products.data_ptr<T>() + i * sizes.batch * sizes.products() + sizes.hidden;
-  const T* before = trace.states.data_ptr<T>() + i * sizes.batch * D;
-  T* after = trace.states.data_ptr<T>() + (i + 1) * sizes.batch * D;
-  T* gates = trace.gates.data_ptr<T>() + i * sizes.batch * width;
-  T* reset = trace.reset_states.data_ptr<T>() + i * sizes.batch * D;
-  for_rows(sizes.batch, width, [&](std::int64_t row) {
-    kernels::gru_gates_forward(D, kernels::GruGatesForward<T>{x + row * width, products + row * sizes.products(), before + row * D,
-                                                              gates + row * width, reset + row * D});
-  });
-  Tensor of_reset = trace.products[i].slice(1, sizes.of_state());                                 // [B, D]
-  at::mm_out(of_reset, trace.reset_states[i], input.state_weight.slice(0, 2 * D).t());
-  for_rows(sizes.batch, width, [&](std::int64_t row) {
-    kernels::gru_candidate_forward(D, kernels::GruCandidateForward<T>{x + row * width, products + row * sizes.products(), before + row * D,
-                                                                      gates + row * width, after + row * D});
-  });
-}
-
-// W_a above U of r and z: what takes s as it is, in one product.
-Tensor weight_of_state(const AttentiveGruInput& input) {
-  return at::cat({input.query_weight, input.state_weight.slice(0, 0, 2 * input.first.size(1))});  // [A + 2D, D]
-}
-
-template <class T>
-AttentiveTrace fused_forward(const AttentiveGruInput& input) {
-  const AttentiveSizes sizes(input);
+AttentiveTrace empty_attentive_trace(const AttentiveGruInput& input, const AttentiveSizes& sizes) {
   const auto options = input.projected.options();
   AttentiveTrace trace;
   trace.states = at::empty({sizes.steps, sizes.batch, sizes.state}, options);
+  trace.states[0].copy_(input.first);
   trace.contexts = at::empty({sizes.steps, sizes.batch, sizes.memory}, options);
   trace.weights = at::zeros({sizes.steps, sizes.batch, sizes.keys}, options);
   trace.products = at::empty({sizes.steps, sizes.batch, sizes.products()}, options);
@@ -176,18 +100,98 @@ AttentiveTrace fused_forward(const AttentiveGruInput& input) {
   trace.reset_states = at::empty({sizes.steps - 1, sizes.batch, sizes.state}, options);
   trace.exponentials = at::empty({sizes.batch, sizes.keys, sizes.hidden}, options);
   trace.fits = at::empty({sizes.batch}, options.dtype(at::kBool));
-  take_exponentials<T>(input, sizes, trace);
-  trace.states[0].copy_(input.first);
-  const Tensor of_state = weight_of_state(input).t(), of_context = input.context_weight.t();
-  Tensor inputs = at::empty({sizes.batch, 3 * sizes.state}, options);
-  for (std::int64_t i = 0; i < sizes.steps; ++i) {
-    Tensor product = trace.products[i].slice(1, 0, sizes.of_state());
-    at::mm_out(product, trace.states[i], of_state);                                               // [B, A + 2D]
-    read_memory<T>(input, sizes, trace, i);
-    if (i + 1 == sizes.steps) break;
-    at::addmm_out(inputs, input.projected.select(1, i), trace.contexts[i], of_context);           // [B, 3D]
-    run_cell<T>(input, sizes, inputs, trace, i);
+  return trace;
+}
+
+// W_a above U of r and z: what takes s as it is, in one product.
+Tensor weight_of_state(const AttentiveGruInput& input) {
+  return at::cat({input.query_weight, input.state_weight.slice(0, 0, 2 * input.first.size(1))});  // [A + 2D, D]
+}
+Tensor weight_of_candidate(const AttentiveGruInput& input) { return input.state_weight.slice(0, 2 * input.first.size(1)); }  // [D, D]
+
+// What both passes read of a row's memory.
+template <class T>
+struct AttentiveMemory {
+  const AttentiveSizes& sizes;
+  const std::int64_t* lengths;
+  const T *keys, *values, *energy;
+  T* exponentials;
+  bool* fits;
+
+  AttentiveMemory(const AttentiveGruInput& input, const AttentiveSizes& of, const AttentiveTrace& trace)
+      : sizes(of), lengths(input.lengths.data_ptr<std::int64_t>()), keys(input.keys.data_ptr<T>()), values(input.memory.data_ptr<T>()),
+        energy(input.energy.data_ptr<T>()), exponentials(trace.exponentials.data_ptr<T>()), fits(trace.fits.data_ptr<bool>()) {}
+
+  std::int64_t key_place(std::int64_t row) const { return row * sizes.keys * sizes.hidden; }
+  std::int64_t value_place(std::int64_t row) const { return row * sizes.keys * sizes.memory; }
+  const T* exponential(std::int64_t row) const { return fits[row] ? exponentials + key_place(row) : nullptr; }
+  kernels::AdditiveSizes row_sizes(std::int64_t row) const { return {lengths[row], sizes.hidden, sizes.memory}; }
+  void take_exponentials(std::int64_t row) const {
+    fits[row] = kernels::doubled_exponentials(lengths[row] * sizes.hidden, keys + key_place(row), exponentials + key_place(row));
   }
+};
+
+// Blocks of rows through all steps.
+template <class T>
+class AttentiveForward {
+ public:
+  AttentiveForward(const AttentiveGruInput& input, const AttentiveSizes& sizes, const AttentiveTrace& trace)
+      : sizes_(sizes), memory_(input, sizes, trace), projected_(input.projected.data_ptr<T>()), states_(trace.states), contexts_(trace.contexts),
+        weights_(trace.weights), products_(trace.products), gates_(trace.gates), reset_states_(trace.reset_states),
+        of_state_(PackedWeight<T>::forward(weight_of_state(input), sizes.steps)),
+        of_candidate_(PackedWeight<T>::forward(weight_of_candidate(input), sizes.steps)),
+        of_context_(PackedWeight<T>::forward(input.context_weight, sizes.steps)),
+        inputs_tensor_(at::empty({1, sizes.batch, 3 * sizes.state}, input.projected.options())),
+        inputs_(inputs_tensor_) {}
+
+  void run(std::int64_t begin, std::int64_t end) const {
+    for (std::int64_t row = begin; row < end; ++row) memory_.take_exponentials(row);
+    for (std::int64_t i = 0; i < sizes_.steps; ++i) {
+      of_state_.multiply(end - begin, states_.rows(i, begin), {}, products_.rows(i, begin));      // [B, A + 2D]
+      read(i, begin, end);
+      if (i + 1 < sizes_.steps) cell(i, begin, end);
+    }
+  }
+
+ private:
+  // α_i and c_i.
+  void read(std::int64_t i, std::int64_t begin, std::int64_t end) const {
+    for (std::int64_t row = begin; row < end; ++row)
+      kernels::additive_forward(memory_.row_sizes(row),
+                                kernels::AdditiveForward<T>{products_.at(i, row), memory_.keys + memory_.key_place(row), memory_.exponential(row), memory_.energy,
+                                                            memory_.values + memory_.value_place(row), thread_scratch<T>(sizes_.hidden), weights_.at(i, row),
+                                                            contexts_.at(i, row)});
+  }
+
+  // s_i into its place. The products of s_{i−1} are there already.
+  void cell(std::int64_t i, std::int64_t begin, std::int64_t end) const {
+    const std::int64_t D = sizes_.state, A = sizes_.hidden;
+    const Rows<T> projected = {projected_ + (begin * sizes_.steps + i) * 3 * D, sizes_.steps * 3 * D};
+    of_context_.multiply(end - begin, contexts_.rows(i, begin), projected, inputs_.rows(0, begin));  // x + C c [B, 3D]
+    for (std::int64_t row = begin; row < end; ++row)
+      kernels::gru_gates_forward(D, kernels::GruGatesForward<T>{inputs_.at(0, row), products_.at(i, row) + A, states_.at(i, row), gates_.at(i, row),
+                                                                reset_states_.at(i, row)});
+    of_candidate_.multiply(end - begin, reset_states_.rows(i, begin), {}, {products_.at(i, begin) + sizes_.of_state(), sizes_.products()});  // [B, D]
+    for (std::int64_t row = begin; row < end; ++row)
+      kernels::gru_candidate_forward(D, kernels::GruCandidateForward<T>{inputs_.at(0, row), products_.at(i, row) + A, states_.at(i, row), gates_.at(i, row),
+                                                                        states_.at(i + 1, row)});
+  }
+
+  const AttentiveSizes& sizes_;
+  AttentiveMemory<T> memory_;
+  T* projected_;
+  Steps<T> states_, contexts_, weights_, products_, gates_, reset_states_;
+  PackedWeight<T> of_state_, of_candidate_, of_context_;
+  Tensor inputs_tensor_;
+  Steps<T> inputs_;  // [1, B, 3D]: x + C c of a step
+};
+
+template <class T>
+AttentiveTrace fused_forward(const AttentiveGruInput& input) {
+  const AttentiveSizes sizes(input);
+  const AttentiveTrace trace = empty_attentive_trace(input, sizes);
+  const AttentiveForward<T> forward(input, sizes, trace);
+  for_row_blocks(sizes.batch, sizes.steps, [&](std::int64_t begin, std::int64_t end) { forward.run(begin, end); });
   return trace;
 }
 
@@ -195,46 +199,81 @@ struct AttentiveGradients {
   Tensor projected, first, keys, memory, query_weight, energy, context_weight, state_weight;
 };
 
-// Of a step's cell: from the gradient of s_{i+1}, that of x_i into its columns of `row_gradients` [B, A + 3D], and into `through` that of s_i as far as it
-// doesn't go through a product of s.
-template <class T>
-void backward_cell(const AttentiveGruInput& input, const AttentiveSizes& sizes, const AttentiveTrace& trace, std::int64_t i, const Tensor& of_state, Tensor& row_gradients,
-                   Tensor& through) {
-  const std::int64_t D = sizes.state, width = 3 * D, stride = sizes.products();
-  const T* gates = trace.gates.data_ptr<T>() + i * sizes.batch * width;
-  const T* before = trace.states.data_ptr<T>() + i * sizes.batch * D;
-  const T* dh = of_state.data_ptr<T>();
-  T* dx = row_gradients.data_ptr<T>() + sizes.hidden;
-  T* direct = through.data_ptr<T>();
-  for_rows(sizes.batch, width, [&](std::int64_t row) {
-    kernels::gru_candidate_backward(D, kernels::GruCandidateBackward<T>{gates + row * width, before + row * D, dh + row * D, dx + row * stride,
-                                                                        direct + row * D});
-  });
-  const Tensor of_reset = at::mm(row_gradients.slice(1, sizes.of_state()), input.state_weight.slice(0, 2 * D));  // [B, D]
-  const T* dr = of_reset.data_ptr<T>();
-  for_rows(sizes.batch, width, [&](std::int64_t row) {
-    kernels::gru_gates_backward(D, kernels::GruGatesBackward<T>{gates + row * width, before + row * D, dr + row * D, dx + row * stride,
-                                                                direct + row * D});
-  });
-}
+// What a block's rows leave behind.
+struct AttentiveRowGradients {
+  Tensor rows;      // [L, B, A + 3D]: of the products and, behind the query's, of x
+  Tensor contexts;  // [L, B, M]
+  Tensor state;     // [1, B, D]: of s_i, in the end of s_0
+  Tensor keys, memory;
+  Tensor energy;    // [B, A]
+};
 
-// Of a step's read: from the gradient of c_i [B, M], that of the query into the first columns of `row_gradients`; keys' and energy's are added up.
+// Blocks of rows back through all steps.
 template <class T>
-void backward_read(const AttentiveGruInput& input, const AttentiveSizes& sizes, const AttentiveTrace& trace, std::int64_t i, const Tensor& of_context,
-                   Tensor& row_gradients, Tensor& of_keys, Tensor& of_energy) {
-  const T* query = trace.products.data_ptr<T>() + i * sizes.batch * sizes.products();
-  const T* weights = trace.weights.data_ptr<T>() + i * sizes.batch * sizes.keys;
-  const std::int64_t key_width = sizes.keys * sizes.hidden;
-  for_rows(sizes.batch, sizes.keys * (sizes.hidden + sizes.memory), [&](std::int64_t row) {
-    kernels::additive_backward(
-        row_sizes(sizes, input.lengths, row),
-        kernels::AdditiveBackward<T>{query + row * sizes.products(), input.keys.data_ptr<T>() + row * key_width, exponentials_of<T>(sizes, trace, row),
-                                     input.energy.data_ptr<T>(), input.memory.data_ptr<T>() + row * sizes.keys * sizes.memory,
-                                     weights + row * sizes.keys, of_context.data_ptr<T>() + row * sizes.memory, thread_scratch<T>(sizes.hidden + sizes.keys),
-                                     row_gradients.data_ptr<T>() + row * sizes.products(), of_keys.data_ptr<T>() + row * key_width,
-                                     of_energy.data_ptr<T>() + row * sizes.hidden});
-  });
-}
+class AttentiveBackward {
+ public:
+  AttentiveBackward(const AttentiveGruInput& input, const AttentiveSizes& sizes, const AttentiveTrace& trace, const Tensor& state_gradients,
+                    const AttentiveRowGradients& gradients)
+      : sizes_(sizes), memory_(input, sizes, trace), states_(trace.states), weights_(trace.weights), products_(trace.products), gates_(trace.gates),
+        outside_(state_gradients), rows_(gradients.rows), of_contexts_(gradients.contexts), of_state_(gradients.state), of_keys_(gradients.keys.data_ptr<T>()),
+        of_memory_(gradients.memory.data_ptr<T>()), of_energy_(gradients.energy.data_ptr<T>()),
+        buffers_(at::zeros({2, sizes.batch, sizes.state}, input.projected.options())), through_(buffers_.slice(0, 0, 1)), of_reset_(buffers_.slice(0, 1)),
+        state_weight_(PackedWeight<T>::backward(weight_of_state(input), sizes.steps)),
+        candidate_weight_(PackedWeight<T>::backward(weight_of_candidate(input), sizes.steps)),
+        context_weight_(PackedWeight<T>::backward(input.context_weight, sizes.steps)) {}
+
+  void run(std::int64_t begin, std::int64_t end) const {
+    const std::int64_t L = sizes_.steps, D = sizes_.state, A = sizes_.hidden;
+    for (std::int64_t row = begin; row < end; ++row) std::fill_n(rows_.at(L - 1, row) + A, 3 * D, T(0));
+    for (std::int64_t i = L - 1; i >= 0; --i) {
+      const Rows<T> of_context = of_contexts_.rows(i, begin), of_state = of_state_.rows(0, begin);
+      if (i + 1 < L) {
+        cell(i, begin, end);
+        context_weight_.multiply(end - begin, {rows_.at(i, begin) + A, sizes_.products()}, of_context, of_context);  // + [B, 3D] × [3D, M]
+      }
+      read(i, begin, end);
+      const T *through = through_.at(0, begin), *outside = outside_.at(i, begin);
+      for (std::int64_t j = 0; j < (end - begin) * D; ++j) of_state.data[j] = through[j] + outside[j];
+      state_weight_.multiply(end - begin, rows_.rows(i, begin), of_state, of_state);              // + [B, A + 2D] × [A + 2D, D]
+    }
+    for (std::int64_t row = begin; row < end; ++row)
+      kernels::add_rows(kernels::AddedRows<T>{L, memory_.lengths[row], sizes_.memory, weights_.at(0, row), sizes_.batch * sizes_.keys, of_contexts_.at(0, row),
+                                              sizes_.batch * sizes_.memory, of_memory_ + memory_.value_place(row)});
+  }
+
+ private:
+  // From the gradient of s_{i+1}, that of x_i into its columns of the step's row, and into `through` that of s_i as far as it doesn't go through a product.
+  void cell(std::int64_t i, std::int64_t begin, std::int64_t end) const {
+    const std::int64_t D = sizes_.state, A = sizes_.hidden;
+    for (std::int64_t row = begin; row < end; ++row)
+      kernels::gru_candidate_backward(D, kernels::GruCandidateBackward<T>{gates_.at(i, row), states_.at(i, row), of_state_.at(0, row), rows_.at(i, row) + A,
+                                                                          through_.at(0, row)});
+    candidate_weight_.multiply(end - begin, {rows_.at(i, begin) + sizes_.of_state(), sizes_.products()}, {}, of_reset_.rows(0, begin));  // [B, D]
+    for (std::int64_t row = begin; row < end; ++row)
+      kernels::gru_gates_backward(D, kernels::GruGatesBackward<T>{gates_.at(i, row), states_.at(i, row), of_reset_.at(0, row), rows_.at(i, row) + A,
+                                                                  through_.at(0, row)});
+  }
+
+  // From the gradient of c_i, that of the query into the first columns of the step's row; keys' and energy's are added up.
+  void read(std::int64_t i, std::int64_t begin, std::int64_t end) const {
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::int64_t place = memory_.key_place(row);
+      kernels::additive_backward(memory_.row_sizes(row),
+                                 kernels::AdditiveBackward<T>{products_.at(i, row), memory_.keys + place, memory_.exponential(row), memory_.energy,
+                                                              memory_.values + memory_.value_place(row), weights_.at(i, row), of_contexts_.at(i, row),
+                                                              thread_scratch<T>(sizes_.hidden + sizes_.keys), rows_.at(i, row), of_keys_ + place,
+                                                              of_energy_ + row * sizes_.hidden});
+    }
+  }
+
+  const AttentiveSizes& sizes_;
+  AttentiveMemory<T> memory_;
+  Steps<T> states_, weights_, products_, gates_, outside_, rows_, of_contexts_, of_state_;
+  T *of_keys_, *of_memory_, *of_energy_;
+  Tensor buffers_;
+  Steps<T> through_, of_reset_;  // [1, B, D]: of s_i not by way of a product; of r ∘ s
+  PackedWeight<T> state_weight_, candidate_weight_, context_weight_;
+};
 
 // state_gradients [L, B, D] and context_gradients [L, B, M] of the outputs.
 template <class T>
@@ -242,32 +281,23 @@ AttentiveGradients fused_backward(const AttentiveGruInput& input, const Attentiv
   const AttentiveSizes sizes(input);
   const std::int64_t L = sizes.steps, B = sizes.batch, D = sizes.state, A = sizes.hidden;
   const auto options = input.projected.options();
-  Tensor rows = at::empty({L, B, sizes.products()}, options);  // gradients of the products and, behind the query's, of x
-  rows[L - 1].slice(1, A).zero_();
-  Tensor of_contexts = context_gradients.clone(at::MemoryFormat::Contiguous);
-  Tensor of_keys = at::zeros_like(input.keys), of_energy = at::zeros({B, A}, options);
-  Tensor of_state = at::empty({B, D}, options), through = at::zeros({B, D}, options);
-  const Tensor weight = weight_of_state(input);                                                   // [A + 2D, D]
-  for (std::int64_t i = L - 1; i >= 0; --i) {
-    Tensor row_gradients = rows[i], of_context = of_contexts[i];
-    if (i + 1 < L) {
-      backward_cell<T>(input, sizes, trace, i, of_state, row_gradients, through);
-      of_context.addmm_(row_gradients.slice(1, A), input.context_weight);                         // [B, 3D] × [3D, M]
-    }
-    backward_read<T>(input, sizes, trace, i, of_context, row_gradients, of_keys, of_energy);
-    at::add_out(of_state, through, state_gradients[i]);
-    of_state.addmm_(row_gradients.slice(1, 0, sizes.of_state()), weight);                         // [B, A + 2D] × [A + 2D, D]
-  }
-  const Tensor flat = rows.view({L * B, sizes.products()});
+  const AttentiveRowGradients of = {.rows = at::empty({L, B, sizes.products()}, options),
+                                    .contexts = context_gradients.clone(at::MemoryFormat::Contiguous),
+                                    .state = at::empty({1, B, D}, options),
+                                    .keys = at::zeros_like(input.keys),
+                                    .memory = at::zeros_like(input.memory),
+                                    .energy = at::zeros({B, A}, options)};
+  const AttentiveBackward<T> backward(input, sizes, trace, state_gradients, of);
+  for_row_blocks(B, L, [&](std::int64_t begin, std::int64_t end) { backward.run(begin, end); });
+  const Tensor flat = of.rows.view({L * B, sizes.products()});
   const Tensor of_weight = at::mm(flat.slice(1, 0, sizes.of_state()).t(), trace.states.view({L * B, D}));  // [A + 2D, D]
   const Tensor of_candidate = at::mm(flat.slice(0, 0, (L - 1) * B).slice(1, sizes.of_state()).t(), trace.reset_states.view({(L - 1) * B, D}));
   AttentiveGradients gradients;
-  gradients.projected = rows.slice(2, A).transpose(0, 1);
-  gradients.first = of_state;
-  gradients.keys = of_keys;
-  gradients.memory = at::bmm(trace.weights.permute({1, 2, 0}), of_contexts.transpose(0, 1));      // [B, Lk, L] × [B, L, M]
+  gradients.projected = of.rows.slice(2, A).transpose(0, 1);
+  gradients.first = of.state[0];
+  gradients.keys = of.keys, gradients.memory = of.memory;
   gradients.query_weight = of_weight.slice(0, 0, A);
-  gradients.energy = of_energy.sum(0);
+  gradients.energy = of.energy.sum(0);
   gradients.context_weight = at::mm(flat.slice(1, A).t(), trace.contexts.view({L * B, sizes.memory}));  // [3D, M]
   gradients.state_weight = at::cat({of_weight.slice(0, A), of_candidate});
   return gradients;
@@ -321,7 +351,7 @@ class FusedAttentiveGru : public torch::autograd::Function<FusedAttentiveGru> {
 AttentiveGruResult attentive_gru(const AttentiveGruInput& given, Path path) {
   check(given);
   AttentiveGruInput input = given;
-  input.lengths = checked_lengths(given);
+  input.lengths = lengths_of_memory(attentive_name, given.lengths, given.keys);
   const bool possible = has_kernels(input.projected);
   if (path == Path::fused && !possible)
     throw NotSupported(format("{}: path \"fused\" needs float32 or float64 on the CPU; use \"automatic\" or \"composed\"", attentive_name));

@@ -3,6 +3,7 @@
 #include "attend/base/error.h"
 #include "core/fused_operation.h"
 #include "kernels/recurrent_cell.h"
+#include "layers/packed_weight.h"
 
 namespace attend::layers {
 namespace {
@@ -80,102 +81,111 @@ Places places(std::int64_t step, std::int64_t steps, bool reverse) {
 
 const bool* valid_at(const Tensor& valid, std::int64_t time) { return valid.defined() ? valid.data_ptr<bool>() + time * valid.size(1) : nullptr; }
 
-template <class T>
-void copy_row(const T* from, T* to, std::int64_t count) {
-  std::copy(from, from + count, to);
-}
-
-template <class T>
-void forward_cells(const SequenceInput& input, Trace& trace, const Places& at) {
-  const std::int64_t batch = trace.hidden.size(1), H = trace.hidden.size(2), width = trace.gates.size(2);
-  T* gates = trace.gates.data_ptr<T>() + at.time * batch * width;
-  T* hidden = trace.hidden.data_ptr<T>();
-  const bool* valid = valid_at(input.valid, at.time);
-  const bool lstm = input.cell == Cell::lstm;
-  T* cell = lstm ? trace.cell.data_ptr<T>() : nullptr;
-  T* tanh_cell = lstm ? trace.tanh_cell.data_ptr<T>() + at.time * batch * H : nullptr;
-  const T* recurrent = lstm ? nullptr : trace.recurrent.data_ptr<T>() + at.time * batch * width;
-  const T* projected = input.projected.data_ptr<T>() + at.time * batch * width;
-  for_rows(batch, width, [&](std::int64_t row) {
-    const std::int64_t before = (at.before * batch + row) * H, after = (at.after * batch + row) * H;
-    if (valid != nullptr && !valid[row]) {
-      copy_row(hidden + before, hidden + after, H);
-      if (lstm) copy_row(cell + before, cell + after, H);
-    } else if (lstm) {
-      kernels::lstm_forward(H, kernels::LstmForward<T>{gates + row * width, cell + before, cell + after, tanh_cell + row * H, hidden + after});
-    } else {
-      kernels::gru_forward(
-          H, kernels::GruForward<T>{projected + row * width, recurrent + row * width, hidden + before, gates + row * width, hidden + after});
-    }
-  });
-}
-
-// The rows of a step that are no padding, each with its kernel; in padding `otherwise`.
+// Rows of a step that are no padding, each with its kernel; in padding `otherwise`.
 template <class F, class G>
-void for_real_rows(const SequenceInput& input, const Places& at, std::int64_t batch, std::int64_t width, const F& each, const G& otherwise) {
-  const bool* valid = valid_at(input.valid, at.time);
-  for_rows(batch, width, [&](std::int64_t row) { valid == nullptr || valid[row] ? each(row) : otherwise(row); });
+void for_real_rows(const bool* valid, std::int64_t begin, std::int64_t end, const F& each, const G& otherwise) {
+  for (std::int64_t row = begin; row < end; ++row) valid == nullptr || valid[row] ? each(row) : otherwise(row);
 }
 
-// Both parts of a GRU's step with Reset::before, and the product of r ∘ h between them. The first two thirds of `recurrent` are there already.
-template <class T>
-void forward_reset_step(const SequenceInput& input, Trace& trace, const Places& at) {
-  const std::int64_t batch = trace.hidden.size(1), H = trace.hidden.size(2), width = 3 * H;
-  T* gates = trace.gates.data_ptr<T>() + at.time * batch * width;
-  T* reset_hidden = trace.reset_hidden.data_ptr<T>() + at.time * batch * H;
-  const T* projected = input.projected.data_ptr<T>() + at.time * batch * width;
-  const T* recurrent = trace.recurrent.data_ptr<T>() + at.time * batch * width;
-  const T* before = trace.hidden.data_ptr<T>() + at.before * batch * H;
-  T* after = trace.hidden.data_ptr<T>() + at.after * batch * H;
-  for_real_rows(
-      input, at, batch, width,
-      [&](std::int64_t row) {
-        const std::int64_t g = row * width, h = row * H;
-        kernels::gru_gates_forward(H, kernels::GruGatesForward<T>{projected + g, recurrent + g, before + h, gates + g, reset_hidden + h});
-      },
-      // its gradient is 0, which the weight's would take a product with
-      [&](std::int64_t row) { std::fill(reset_hidden + row * H, reset_hidden + (row + 1) * H, T(0)); });
-  Tensor out = trace.recurrent[at.time].slice(1, 2 * H);                                          // [B, H]
-  at::addmm_out(out, input.recurrent_bias.slice(0, 2 * H), trace.reset_hidden[at.time], input.recurrent_weight.slice(0, 2 * H).t());
-  for_real_rows(
-      input, at, batch, width,
-      [&](std::int64_t row) {
-        const std::int64_t g = row * width, h = row * H;
-        kernels::gru_candidate_forward(H, kernels::GruCandidateForward<T>{projected + g, recurrent + g, before + h, gates + g, after + h});
-      },
-      [&](std::int64_t row) { copy_row(before + row * H, after + row * H, H); });
-}
-
-Trace fused_forward(const SequenceInput& input) {
+Trace empty_sequence_trace(const SequenceInput& input) {
   const std::int64_t steps = input.projected.size(0), batch = input.projected.size(1), H = input.hidden.size(1);
   const auto options = input.projected.options();
-  const bool lstm = input.cell == Cell::lstm, reset_before = input.reset == Reset::before;
+  const std::int64_t first = input.reverse ? steps : 0;
   Trace trace;
   trace.gates = at::empty_like(input.projected);
   trace.hidden = at::empty({steps + 1, batch, H}, options);
-  const std::int64_t first = input.reverse ? steps : 0;
   trace.hidden[first].copy_(input.hidden);
-  if (lstm) {
+  if (input.cell == Cell::lstm) {
     trace.cell = at::empty({steps + 1, batch, H}, options);
     trace.cell[first].copy_(input.cell_state);
     trace.tanh_cell = at::empty({steps, batch, H}, options);
   } else {
     trace.recurrent = at::empty_like(input.projected);
-    if (reset_before) trace.reset_hidden = at::empty({steps, batch, H}, options);
+    if (input.reset == Reset::before) trace.reset_hidden = at::empty({steps, batch, H}, options);
   }
-  const std::int64_t rows = (reset_before ? 2 : lstm ? 4 : 3) * H;                                // of the weight, that take h as it is
-  const Tensor weight = input.recurrent_weight.slice(0, 0, rows).t();                             // [H, rows]
-  const Tensor bias = lstm ? Tensor() : input.recurrent_bias.slice(0, 0, rows);
-  for (std::int64_t s = 0; s < steps; ++s) {
-    const Places at = places(s, steps, input.reverse);
-    Tensor out = (lstm ? trace.gates : trace.recurrent)[at.time].slice(1, 0, rows);
-    at::addmm_out(out, lstm ? input.projected[at.time] : bias, trace.hidden[at.before], weight);  // [B, rows]
-    const bool wide = options.dtype() == at::kDouble;
-    if (reset_before)
-      wide ? forward_reset_step<double>(input, trace, at) : forward_reset_step<float>(input, trace, at);
-    else
-      wide ? forward_cells<double>(input, trace, at) : forward_cells<float>(input, trace, at);
+  return trace;
+}
+
+// Blocks of rows through all steps.
+template <class T>
+class SequenceForward {
+ public:
+  SequenceForward(const SequenceInput& input, const Trace& trace)
+      : input_(input), steps_(input.projected.size(0)), H_(input.hidden.size(1)), projected_(input.projected), gates_(trace.gates), hidden_(trace.hidden),
+        cell_(trace.cell), tanh_cell_(trace.tanh_cell), recurrent_(trace.recurrent), reset_hidden_(trace.reset_hidden),
+        weight_(PackedWeight<T>::forward(input.reset == Reset::before ? input.recurrent_weight.slice(0, 0, 2 * H_) : input.recurrent_weight, steps_)) {
+    if (input.reset == Reset::before) candidate_weight_ = PackedWeight<T>::forward(input.recurrent_weight.slice(0, 2 * H_), steps_);
   }
+
+  void run(std::int64_t begin, std::int64_t end) const {
+    for (std::int64_t s = 0; s < steps_; ++s) {
+      const Places at = places(s, steps_, input_.reverse);
+      if (input_.cell == Cell::lstm)
+        lstm(at, begin, end);
+      else
+        input_.reset == Reset::before ? gru_of_reset_state(at, begin, end) : gru(at, begin, end);
+    }
+  }
+
+ private:
+  Rows<T> bias(std::int64_t from) const { return {input_.recurrent_bias.data_ptr<T>() + from, 0}; }
+  void carry_on(const Steps<T>& states, const Places& at, std::int64_t row) const { std::copy_n(states.at(at.before, row), H_, states.at(at.after, row)); }
+
+  void lstm(const Places& at, std::int64_t begin, std::int64_t end) const {
+    weight_.multiply(end - begin, hidden_.rows(at.before, begin), projected_.rows(at.time, begin), gates_.rows(at.time, begin));  // x + W_h h [B, 4H]
+    for_real_rows(
+        valid_at(input_.valid, at.time), begin, end,
+        [&](std::int64_t row) {
+          kernels::lstm_forward(H_, kernels::LstmForward<T>{gates_.at(at.time, row), cell_.at(at.before, row), cell_.at(at.after, row),
+                                                            tanh_cell_.at(at.time, row), hidden_.at(at.after, row)});
+        },
+        [&](std::int64_t row) { carry_on(hidden_, at, row), carry_on(cell_, at, row); });
+  }
+
+  void gru(const Places& at, std::int64_t begin, std::int64_t end) const {
+    weight_.multiply(end - begin, hidden_.rows(at.before, begin), bias(0), recurrent_.rows(at.time, begin));  // W_h h + b_h [B, 3H]
+    for_real_rows(
+        valid_at(input_.valid, at.time), begin, end,
+        [&](std::int64_t row) {
+          kernels::gru_forward(H_, kernels::GruForward<T>{projected_.at(at.time, row), recurrent_.at(at.time, row), hidden_.at(at.before, row),
+                                                          gates_.at(at.time, row), hidden_.at(at.after, row)});
+        },
+        [&](std::int64_t row) { carry_on(hidden_, at, row); });
+  }
+
+  // Both parts of a GRU's step with Reset::before, and the product of r ∘ h between them.
+  void gru_of_reset_state(const Places& at, std::int64_t begin, std::int64_t end) const {
+    const Rows<T> products = recurrent_.rows(at.time, begin);
+    weight_.multiply(end - begin, hidden_.rows(at.before, begin), bias(0), products);             // of r and z [B, 2H]
+    const bool* valid = valid_at(input_.valid, at.time);
+    for_real_rows(
+        valid, begin, end,
+        [&](std::int64_t row) {
+          kernels::gru_gates_forward(H_, kernels::GruGatesForward<T>{projected_.at(at.time, row), recurrent_.at(at.time, row), hidden_.at(at.before, row),
+                                                                     gates_.at(at.time, row), reset_hidden_.at(at.time, row)});
+        },
+        [&](std::int64_t row) { std::fill_n(reset_hidden_.at(at.time, row), H_, T(0)); });
+    candidate_weight_.multiply(end - begin, reset_hidden_.rows(at.time, begin), bias(2 * H_), {products.data + 2 * H_, products.stride});  // of n [B, H]
+    for_real_rows(
+        valid, begin, end,
+        [&](std::int64_t row) {
+          kernels::gru_candidate_forward(H_, kernels::GruCandidateForward<T>{projected_.at(at.time, row), recurrent_.at(at.time, row),
+                                                                             hidden_.at(at.before, row), gates_.at(at.time, row), hidden_.at(at.after, row)});
+        },
+        [&](std::int64_t row) { carry_on(hidden_, at, row); });
+  }
+
+  const SequenceInput& input_;
+  std::int64_t steps_, H_;
+  Steps<T> projected_, gates_, hidden_, cell_, tanh_cell_, recurrent_, reset_hidden_;
+  PackedWeight<T> weight_, candidate_weight_;  // of what takes h as it is, and r ∘ h
+};
+
+template <class T>
+Trace fused_forward(const SequenceInput& input) {
+  const Trace trace = empty_sequence_trace(input);
+  const SequenceForward<T> forward(input, trace);
+  for_row_blocks(input.projected.size(1), input.projected.size(0), [&](std::int64_t begin, std::int64_t end) { forward.run(begin, end); });
   return trace;
 }
 
@@ -183,92 +193,96 @@ struct Gradients {
   Tensor projected, weight, bias, hidden, cell;
 };
 
+// Blocks of rows back through all steps. hidden_gradients [L + 1, B, H] of all states, in the places of Trace::hidden.
 template <class T>
-void backward_cells(const SequenceInput& input, const Trace& trace, const Places& at, const Tensor& hidden_gradient, Gradients& gradients,
-                    Tensor& recurrent_gradient, Tensor& direct) {
-  const std::int64_t batch = trace.hidden.size(1), H = trace.hidden.size(2), width = trace.gates.size(2);
-  const bool lstm = input.cell == Cell::lstm;
-  const T* gates = trace.gates.data_ptr<T>() + at.time * batch * width;
-  const T* dh = hidden_gradient.data_ptr<T>();
-  const bool* valid = valid_at(input.valid, at.time);
-  T* dx = gradients.projected.data_ptr<T>() + at.time * batch * width;
-  T* du = lstm ? dx : recurrent_gradient.data_ptr<T>() + at.time * batch * width;
-  T* dc = lstm ? gradients.cell.data_ptr<T>() : nullptr;
-  T* through = direct.data_ptr<T>();
-  const T* state_before = (lstm ? trace.cell : trace.hidden).data_ptr<T>() + at.before * batch * H;
-  const T* tanh_cell = lstm ? trace.tanh_cell.data_ptr<T>() + at.time * batch * H : nullptr;
-  const T* recurrent = lstm ? nullptr : trace.recurrent.data_ptr<T>() + at.time * batch * width;
-  for_rows(batch, width, [&](std::int64_t row) {
-    const std::int64_t g = row * width, h = row * H;
-    if (valid != nullptr && !valid[row]) {
-      std::fill(dx + g, dx + g + width, T(0));
-      if (!lstm) std::fill(du + g, du + g + width, T(0));
-      copy_row(dh + h, through + h, H);
-    } else if (lstm) {
-      kernels::lstm_backward(H, kernels::LstmBackward<T>{gates + g, state_before + h, tanh_cell + h, dh + h, dc + h, dx + g});
-      std::fill(through + h, through + h + H, T(0));
-    } else {
-      kernels::gru_backward(
-          H, kernels::GruBackward<T>{gates + g, recurrent + g, state_before + h, dh + h, dx + g, du + g, through + h});
+class SequenceBackward {
+ public:
+  // `gradients`: hidden that of the last state, cell that of the last cell; they become those of the first. recurrent [L, B, G·H]: of the products with
+  // the state; where they have the gradients of projected, those.
+  SequenceBackward(const SequenceInput& input, const Trace& trace, const Tensor& hidden_gradients, const Gradients& gradients, const Tensor& recurrent)
+      : input_(input), steps_(trace.gates.size(0)), H_(trace.hidden.size(2)), width_(trace.gates.size(2)), gates_(trace.gates), hidden_(trace.hidden),
+        cell_(trace.cell), tanh_cell_(trace.tanh_cell), recurrent_(trace.recurrent), of_hidden_(hidden_gradients), of_projected_(gradients.projected),
+        of_recurrent_(recurrent), total_(gradients.hidden.unsqueeze(0)), of_cell_(input.cell == Cell::lstm ? gradients.cell.unsqueeze(0) : Tensor()),
+        buffers_(at::empty({2, gradients.hidden.size(0), H_}, trace.hidden.options())), direct_(buffers_.slice(0, 0, 1)), of_reset_(buffers_.slice(0, 1)),
+        weight_(PackedWeight<T>::backward(input.reset == Reset::before ? input.recurrent_weight.slice(0, 0, 2 * H_) : input.recurrent_weight, steps_)) {
+    if (input.reset == Reset::before) candidate_weight_ = PackedWeight<T>::backward(input.recurrent_weight.slice(0, 2 * H_), steps_);
+  }
+
+  void run(std::int64_t begin, std::int64_t end) const {
+    for (std::int64_t s = steps_ - 1; s >= 0; --s) {
+      const Places at = places(s, steps_, input_.reverse);
+      input_.reset == Reset::before ? gru_of_reset_state(at, begin, end) : cells(at, begin, end);
+      const T *direct = direct_.at(0, begin), *outside = of_hidden_.at(at.before, begin);
+      T* const total = total_.at(0, begin);
+      for (std::int64_t i = 0; i < (end - begin) * H_; ++i) total[i] = direct[i] + outside[i];
+      weight_.multiply(end - begin, of_recurrent_.rows(at.time, begin), total_.rows(0, begin), total_.rows(0, begin));  // + [B, rows] × [rows, H]
     }
-  });
-}
+  }
 
-// The same for a GRU with Reset::before, whose inputs and products have the same gradients.
+ private:
+  void carry_on(const Places& at, std::int64_t row) const {
+    std::fill_n(of_projected_.at(at.time, row), width_, T(0));
+    std::fill_n(of_recurrent_.at(at.time, row), width_, T(0));
+    std::copy_n(total_.at(0, row), H_, direct_.at(0, row));
+  }
+
+  void cells(const Places& at, std::int64_t begin, std::int64_t end) const {
+    const auto each = [&](std::int64_t row) {
+      const T *gates = gates_.at(at.time, row), *dh = total_.at(0, row);
+      T *dx = of_projected_.at(at.time, row), *direct = direct_.at(0, row);
+      if (input_.cell == Cell::lstm) {
+        kernels::lstm_backward(H_, kernels::LstmBackward<T>{gates, cell_.at(at.before, row), tanh_cell_.at(at.time, row), dh, of_cell_.at(0, row), dx});
+        std::fill_n(direct, H_, T(0));
+      } else {
+        kernels::gru_backward(H_, kernels::GruBackward<T>{gates, recurrent_.at(at.time, row), hidden_.at(at.before, row), dh, dx,
+                                                          of_recurrent_.at(at.time, row), direct});
+      }
+    };
+    for_real_rows(valid_at(input_.valid, at.time), begin, end, each, [&](std::int64_t row) { carry_on(at, row); });
+  }
+
+  // A GRU with Reset::before, whose inputs and products have the same gradients.
+  void gru_of_reset_state(const Places& at, std::int64_t begin, std::int64_t end) const {
+    const bool* valid = valid_at(input_.valid, at.time);
+    const auto gradients = [&](std::int64_t row) { return of_projected_.at(at.time, row); };
+    for_real_rows(
+        valid, begin, end,
+        [&](std::int64_t row) {
+          kernels::gru_candidate_backward(H_, kernels::GruCandidateBackward<T>{gates_.at(at.time, row), hidden_.at(at.before, row), total_.at(0, row),
+                                                                               gradients(row), direct_.at(0, row)});
+        },
+        [&](std::int64_t row) { carry_on(at, row); });
+    candidate_weight_.multiply(end - begin, {gradients(begin) + 2 * H_, width_}, {}, of_reset_.rows(0, begin));  // [B, H] × [H, H]
+    for_real_rows(
+        valid, begin, end,
+        [&](std::int64_t row) {
+          kernels::gru_gates_backward(H_, kernels::GruGatesBackward<T>{gates_.at(at.time, row), hidden_.at(at.before, row), of_reset_.at(0, row),
+                                                                       gradients(row), direct_.at(0, row)});
+        },
+        [](std::int64_t) {});
+  }
+
+  const SequenceInput& input_;
+  std::int64_t steps_, H_, width_;
+  Steps<T> gates_, hidden_, cell_, tanh_cell_, recurrent_, of_hidden_, of_projected_, of_recurrent_;
+  Steps<T> total_, of_cell_;  // [1, B, H]: of the state and the cell that the step left
+  Tensor buffers_;
+  Steps<T> direct_, of_reset_;  // [1, B, H]: of the state before, not by way of a product; of r ∘ h
+  PackedWeight<T> weight_, candidate_weight_;
+};
+
 template <class T>
-void backward_reset_step(const SequenceInput& input, const Trace& trace, const Places& at, const Tensor& hidden_gradient, Gradients& gradients,
-                         Tensor& direct) {
-  const std::int64_t batch = trace.hidden.size(1), H = trace.hidden.size(2), width = 3 * H;
-  const T* gates = trace.gates.data_ptr<T>() + at.time * batch * width;
-  const T* before = trace.hidden.data_ptr<T>() + at.before * batch * H;
-  const T* dh = hidden_gradient.data_ptr<T>();
-  T* dx = gradients.projected.data_ptr<T>() + at.time * batch * width;
-  T* through = direct.data_ptr<T>();
-  for_real_rows(
-      input, at, batch, width,
-      [&](std::int64_t row) {
-        const std::int64_t g = row * width, h = row * H;
-        kernels::gru_candidate_backward(H, kernels::GruCandidateBackward<T>{gates + g, before + h, dh + h, dx + g, through + h});
-      },
-      [&](std::int64_t row) {
-        std::fill(dx + row * width, dx + (row + 1) * width, T(0));
-        copy_row(dh + row * H, through + row * H, H);
-      });
-  const Tensor of_reset_hidden = at::mm(gradients.projected[at.time].slice(1, 2 * H), input.recurrent_weight.slice(0, 2 * H));  // [B, H]
-  const T* dr = of_reset_hidden.data_ptr<T>();
-  for_real_rows(
-      input, at, batch, width,
-      [&](std::int64_t row) {
-        const std::int64_t g = row * width, h = row * H;
-        kernels::gru_gates_backward(H, kernels::GruGatesBackward<T>{gates + g, before + h, dr + h, dx + g, through + h});
-      },
-      [](std::int64_t) {});
-}
-
-// hidden_gradients [L + 1, B, H] of all states, in the places of Trace::hidden; cell_gradient [B, H] of the last cell.
 Gradients fused_backward(const SequenceInput& input, const Trace& trace, const Tensor& hidden_gradients, const Tensor& cell_gradient) {
   const std::int64_t steps = trace.gates.size(0), batch = trace.gates.size(1), H = trace.hidden.size(2), width = trace.gates.size(2);
   const bool lstm = input.cell == Cell::lstm, reset_before = input.reset == Reset::before;
-  const std::int64_t rows = reset_before ? 2 * H : width;  // of the weight, that take h as it is
   Gradients gradients;
   gradients.projected = at::empty_like(trace.gates);
-  gradients.cell = lstm ? cell_gradient.clone() : Tensor();
-  Tensor recurrent_gradient = lstm || reset_before ? gradients.projected : at::empty_like(trace.gates);  // [L, B, G·H]
-  Tensor direct = at::empty({batch, H}, trace.hidden.options());
-  Tensor total = hidden_gradients[places(steps - 1, steps, input.reverse).after].clone();         // [B, H]
-  for (std::int64_t s = steps - 1; s >= 0; --s) {
-    const Places at = places(s, steps, input.reverse);
-    const bool wide = trace.hidden.scalar_type() == at::kDouble;
-    if (reset_before)
-      wide ? backward_reset_step<double>(input, trace, at, total, gradients, direct)
-           : backward_reset_step<float>(input, trace, at, total, gradients, direct);
-    else
-      wide ? backward_cells<double>(input, trace, at, total, gradients, recurrent_gradient, direct)
-           : backward_cells<float>(input, trace, at, total, gradients, recurrent_gradient, direct);
-    at::add_out(total, direct, hidden_gradients[at.before]);
-    total.addmm_(recurrent_gradient[at.time].slice(1, 0, rows), input.recurrent_weight.slice(0, 0, rows));  // [B, rows] × [rows, H]
-  }
-  gradients.hidden = total;
+  gradients.hidden = hidden_gradients[places(steps - 1, steps, input.reverse).after].clone();     // [B, H]
+  gradients.cell = lstm ? cell_gradient.clone(at::MemoryFormat::Contiguous) : Tensor();
+  const Tensor recurrent_gradient = lstm || reset_before ? gradients.projected : at::empty_like(trace.gates);  // [L, B, G·H]
+  const SequenceBackward<T> backward(input, trace, hidden_gradients, gradients, recurrent_gradient);
+  for_row_blocks(batch, steps, [&](std::int64_t begin, std::int64_t end) { backward.run(begin, end); });
+  const std::int64_t rows = reset_before ? 2 * H : width;  // of the weight, that take h as it is
   const Tensor before = input.reverse ? trace.hidden.slice(0, 1) : trace.hidden.slice(0, 0, steps);
   const Tensor flat = recurrent_gradient.view({steps * batch, width});
   gradients.weight = at::mm(flat.slice(1, 0, rows).t(), before.reshape({steps * batch, H}));      // [rows, H]
@@ -291,7 +305,7 @@ class FusedSequence : public torch::autograd::Function<FusedSequence> {
                                const Tensor& hidden, const Tensor& cell, const Tensor& valid, bool lstm, bool reset_before, bool reverse, bool padded) {
     const SequenceInput input{lstm ? Cell::lstm : Cell::gru, reset_before ? Reset::before : Reset::after, reverse, projected.contiguous(),
                               weight, bias, hidden, cell, padded ? valid : Tensor()};
-    const Trace trace = fused_forward(input);
+    const Trace trace = projected.scalar_type() == at::kDouble ? fused_forward<double>(input) : fused_forward<float>(input);
     const std::int64_t last = reverse ? 0 : projected.size(0);
     const Tensor last_cell = lstm ? trace.cell[last].clone() : at::empty({0}, projected.options());
     context->save_for_backward({projected, weight, bias, hidden, cell, valid, trace.gates, trace.hidden, trace.cell, trace.tanh_cell,
@@ -311,11 +325,14 @@ class FusedSequence : public torch::autograd::Function<FusedSequence> {
     const Tensor hidden_gradients = output_gradients[0].defined() ? output_gradients[0] : at::zeros_like(saved[7]);
     const bool lstm = input.cell == Cell::lstm;
     const Tensor cell_gradient = !lstm || output_gradients[1].defined() ? output_gradients[1] : at::zeros_like(saved[4]);
+    const Trace trace{saved[6], saved[7], saved[8], saved[9], saved[10], saved[11]};
     Gradients gradients;
     if (at::GradMode::is_enabled())
       gradients = composed_gradients(input, hidden_gradients, cell_gradient);
+    else if (input.projected.scalar_type() == at::kDouble)
+      gradients = fused_backward<double>(input, trace, hidden_gradients.contiguous(), cell_gradient);
     else
-      gradients = fused_backward(input, {saved[6], saved[7], saved[8], saved[9], saved[10], saved[11]}, hidden_gradients.contiguous(), cell_gradient);
+      gradients = fused_backward<float>(input, trace, hidden_gradients.contiguous(), cell_gradient);
     return {gradients.projected, gradients.weight, gradients.bias, gradients.hidden, gradients.cell, Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 
@@ -349,7 +366,7 @@ SequenceOutput recurrent_sequence(const SequenceInput& input, Path path) {
   const Tensor nothing = at::empty({0}, input.projected.options());
   const bool padded = input.valid.defined();
   const variable_list outputs =
-      FusedSequence::apply(input.projected, input.recurrent_weight, lstm ? nothing : input.recurrent_bias, input.hidden,
+      FusedSequence::apply(input.projected, input.recurrent_weight, lstm ? nothing : input.recurrent_bias.contiguous(), input.hidden,
                            lstm ? input.cell_state : nothing, padded ? input.valid.contiguous() : nothing, lstm, input.reset == Reset::before, input.reverse, padded);
   const std::int64_t steps = input.projected.size(0);
   return {input.reverse ? outputs[0].slice(0, 0, steps) : outputs[0].slice(0, 1), lstm ? outputs[1] : Tensor()};

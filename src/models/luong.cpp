@@ -1,5 +1,9 @@
 #include "attend/models/luong.h"
 
+#include <cmath>
+
+#include "attend/core/recording.h"
+#include "attend/layers/input_feeding_decoder.h"
 #include "models/checks.h"
 
 namespace attend::models {
@@ -16,6 +20,18 @@ void check_options(std::int64_t source_vocabulary, std::int64_t target_vocabular
                               {"layers", options.layers}});
   check_fractions(luong_name, {{"dropout", options.dropout}, {"label_smoothing", options.label_smoothing}});
   check_tied(luong_name, options.tied, options.embedding, "decoder_hidden", options.decoder_hidden);
+}
+
+// Whether the decoder with input feeding goes through the target in one operation (layers/input_feeding_decoder.h). Otherwise it goes step by step: with
+// several layers, with scores that are no product with keys known beforehand, with other normalisers, with weights that are dropped, and with local
+// windows: the centre of local-p follows from h_t, which only the step itself knows. Path::composed asks for the steps.
+bool feeds_in_one_operation(const LuongOptions& options) {
+  using addressing::Score;
+  const addressing::AttentionOptions& attention = options.attention;
+  const bool scores = attention.score == Score::dot || attention.score == Score::scaled_dot || attention.score == Score::general ||
+                      attention.score == Score::additive;
+  return options.layers == 1 && scores && attention.normalizer == addressing::Normalizer::softmax && attention.window == addressing::Window::global &&
+         attention.dropout == 0 && attention.path != Path::composed;
 }
 
 }  // namespace
@@ -81,6 +97,62 @@ std::vector<LossTerm> Luong::losses_of_draws(const std::vector<AttentionResult>&
   return losses;
 }
 
+// h̃_t [B, Lt, D] of given tokens, embedded [B, Lt, E].
+Tensor Luong::fed_step_by_step(const Tensor& embedded, const Encoded& encoded, const Tensor& lengths, std::vector<AttentionResult>& reads) {
+  layers::RecurrentState state = encoded.start;
+  Tensor fed = at::zeros({embedded.size(0), 1, options_.decoder_hidden}, embedded.options());     // h̃_0 = 0
+  std::vector<Tensor> vectors;
+  for (std::int64_t t = 0; t < embedded.size(1); ++t) {
+    const layers::RecurrentResult one = decoder_(at::cat({embedded.slice(1, t, t + 1), fed}, 2), Tensor(), state);
+    state = one.state;
+    fed = attentional_vector(drop(one.output), encoded.memory, lengths, t, &reads);               // [B, 1, D]
+    vectors.push_back(fed);
+  }
+  return at::cat(vectors, 1);
+}
+
+// The same in one operation. What doesn't change from step to step is projected beforehand: tokens, keys, and what W_c takes of the memory.
+Tensor Luong::fed_at_once(const Tensor& embedded, const Encoded& encoded, const Tensor& lengths) {
+  const auto decoder = decoder_->named_parameters(), attention = attention_->named_parameters();
+  const bool lstm = options_.cell == layers::Cell::lstm;
+  const std::int64_t memory = 2 * options_.hidden;
+  const Tensor of_input = decoder["weight_ih_l0"], input_bias = decoder["bias_ih_l0"], recurrent_bias = decoder["bias_hh_l0"];
+  layers::InputFeedingInput input;
+  input.cell = options_.cell;
+  input.projected = at::linear(embedded, of_input.slice(1, 0, options_.embedding), lstm ? input_bias + recurrent_bias : input_bias);  // [B, Lt, G·D]
+  input.hidden = encoded.start.hidden.select(1, 0);                                               // [B, D]
+  if (lstm) input.cell_state = encoded.start.cell.select(1, 0);
+  input.feed_weight = of_input.slice(1, options_.embedding), input.recurrent_weight = decoder["weight_hh_l0"];
+  if (!lstm) input.recurrent_bias = recurrent_bias;
+  switch (options_.attention.score) {
+    case addressing::Score::general: input.keys = at::matmul(encoded.memory, attention["weight"].t()); break;  // W h̄_s [B, Ls, D]
+    case addressing::Score::additive:
+      input.keys = at::linear(encoded.memory, attention["key_projection"], attention["bias"]);    // [B, Ls, A]
+      input.query_weight = attention["query_projection"], input.energy = attention["energy"];
+      break;
+    case addressing::Score::scaled_dot: input.scale = 1 / std::sqrt(static_cast<double>(memory)); [[fallthrough]];
+    default: input.keys = encoded.memory;
+  }
+  input.values = at::matmul(encoded.memory, combine_->weight.slice(1, 0, memory).t());            // [B, Ls, D]
+  input.combine_weight = combine_->weight.slice(1, memory);
+  input.lengths = lengths;
+  if (is_training() && options_.dropout > 0) draw_multipliers(input);
+  const layers::InputFeedingResult decoded = layers::input_feeding_decoder(input, options_.attention.path);
+  if (Recording::wants(*attention_))
+    Recording::report(*attention_, "alignment", decoded.weights.unsqueeze(1), {"batch", "head", "query", "key"});
+  return decoded.vectors;
+}
+
+// The same draws in the same order as step by step: of h_t, then of h̃_t.
+void Luong::draw_multipliers(layers::InputFeedingInput& input) const {
+  const std::int64_t steps = input.projected.size(1);
+  input.hidden_multipliers = at::empty({steps, input.hidden.size(0), input.hidden.size(1)}, input.projected.options());
+  input.vector_multipliers = at::empty_like(input.hidden_multipliers);
+  for (std::int64_t t = 0; t < steps; ++t)
+    for (const Tensor& multipliers : {input.hidden_multipliers, input.vector_multipliers})
+      multipliers[t].bernoulli_(1 - options_.dropout).div_(1 - options_.dropout);
+}
+
 ModelOutput Luong::forward(const TokenBatch& source, const TokenBatch& target) {
   const Encoded encoded = read_source(source);
   check_target(luong_name, target, encoded.memory.size(0));
@@ -89,20 +161,13 @@ ModelOutput Luong::forward(const TokenBatch& source, const TokenBatch& target) {
   const Tensor embedded = drop(target_embedding_(given));                                         // [B, Lt, E]
   Tensor attentional;                                                                             // [B, Lt, D]
   std::vector<AttentionResult> reads;
-  if (options_.input_feeding) {
-    layers::RecurrentState state = encoded.start;
-    Tensor fed = at::zeros({embedded.size(0), 1, options_.decoder_hidden}, embedded.options());   // h̃_0 = 0
-    std::vector<Tensor> vectors;
-    for (std::int64_t t = 0; t < steps; ++t) {
-      const layers::RecurrentResult one = decoder_(at::cat({embedded.slice(1, t, t + 1), fed}, 2), Tensor(), state);
-      state = one.state;
-      fed = attentional_vector(drop(one.output), encoded.memory, source.lengths, t, &reads);      // [B, 1, D]
-      vectors.push_back(fed);
-    }
-    attentional = at::cat(vectors, 1);
-  } else {
+  if (!options_.input_feeding) {
     const Tensor hidden = drop(decoder_(embedded, Tensor(), encoded.start).output);               // [B, Lt, D]
     attentional = attentional_vector(hidden, encoded.memory, source.lengths, 0, &reads);
+  } else if (feeds_in_one_operation(options_)) {
+    attentional = fed_at_once(embedded, encoded, source.lengths);
+  } else {
+    attentional = fed_step_by_step(embedded, encoded, source.lengths, reads);
   }
   const Tensor logits = output_(attentional, target_embedding_->weight);                          // [B, Lt, V]
   ModelOutput output{logits, {{"cross_entropy", cross_entropy(logits, wanted, is_training() ? options_.label_smoothing : 0.0)}}};

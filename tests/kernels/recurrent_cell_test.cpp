@@ -125,6 +125,19 @@ void check_gru_with_reset_before(std::size_t H) {
   expect_row_near("gradient of the state before", through, direct);
 }
 
+template <class T>
+void check_tanh(std::size_t size) {
+  const auto count = static_cast<std::int64_t>(size);
+  const Row<T> x = wide_numbers<T>(size, 13), dy = wide_numbers<T>(size, 14);
+  Row<T> y = x, dx = dy;  // in place
+  tanh_forward(count, y.data(), y.data());
+  tanh_backward(count, y.data(), dx.data(), dx.data());
+  std::vector<double> wanted(size), slopes(size);
+  for (std::size_t j = 0; j < size; ++j) wanted[j] = std::tanh(double(x[j])), slopes[j] = dy[j] * (1 - wanted[j] * wanted[j]);
+  expect_row_near("tanh", y, wanted);
+  expect_row_near("gradient of tanh", dx, slopes);
+}
+
 TEST(RecurrentCell, EqualsTheDefinitionOnEveryTargetAndWidth) {
   for_each_target([] {
     for (const std::size_t H : {1, 2, 3, 7, 8, 15, 16, 17, 33, 64}) {
@@ -134,6 +147,8 @@ TEST(RecurrentCell, EqualsTheDefinitionOnEveryTargetAndWidth) {
       check_gru<double>(H);
       check_gru_with_reset_before<float>(H);
       check_gru_with_reset_before<double>(H);
+      check_tanh<float>(H);
+      check_tanh<double>(H);
     }
   });
 }

@@ -149,7 +149,10 @@ TEST(AttentiveGru, ThreadsChangeNothing) {
   for (const int threads : {1, 2, 5}) {
     at::set_num_threads(threads);
     const AttentiveGruResult result = attentive_gru(input, Path::fused);
-    runs.push_back(at::cat({result.weights.flatten(), torch::autograd::grad({number_of(result)}, {input.keys})[0].flatten()}));
+    std::vector<Tensor> all = torch::autograd::grad({number_of(result)}, {input.projected, input.first, input.keys, input.memory});
+    all.push_back(result.weights), all.push_back(result.states), all.push_back(result.contexts);
+    for (Tensor& tensor : all) tensor = tensor.flatten();
+    runs.push_back(at::cat(all));
   }
   at::set_num_threads(before);
   EXPECT_TRUE(runs[1].equal(runs[0]) && runs[2].equal(runs[0]));

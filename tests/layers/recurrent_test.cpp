@@ -327,6 +327,27 @@ TEST(Recurrent, DropsBetweenLayersOnlyWhileTraining) {
   }
 }
 
+// The product before the operation is libtorch's: of small whole numbers, so that it is exact in any order.
+TEST(Recurrent, NeitherThreadsNorOtherRowsChangeARow) {
+  constexpr std::int64_t steps = 5, batch = 29, width = 40;
+  for (const auto& [cell, reset] : cells()) {
+    Recurrent network(E, width, RecurrentOptions{.cell = cell, .path = Path::fused, .reset = reset});
+    network->named_parameters()["weight_ih_l0"].detach().random_(-2, 3), network->named_parameters()["bias_ih_l0"].detach().random_(-2, 3);
+    const Tensor input = at::randint(-2, 3, {batch, steps, E}).to(at::kFloat), first = at::randn({batch, 1, width}).set_requires_grad(true);
+    const int before = at::get_num_threads();
+    std::vector<Tensor> runs;
+    for (const int threads : {1, 2, 5}) {
+      at::set_num_threads(threads);
+      const Tensor output = network->forward(input, Tensor(), {first, {}}).output;
+      runs.push_back(at::cat({output.detach().flatten(), torch::autograd::grad({output.pow(2).sum()}, {first})[0].flatten()}));
+    }
+    at::set_num_threads(before);
+    EXPECT_TRUE(runs[1].equal(runs[0]) && runs[2].equal(runs[0])) << name_of(cell) << ", " << name_of(reset);
+    const Tensor some = network->forward(input.slice(0, 3, 20), Tensor(), {first.slice(0, 3, 20), {}}).output;
+    EXPECT_TRUE(some.equal(network->forward(input, Tensor(), {first, {}}).output.slice(0, 3, 20))) << name_of(cell) << ", " << name_of(reset);
+  }
+}
+
 TEST(Recurrent, TakesAnEmptyBatch) {
   for (const RecurrentOptions& options : all_forms()) {
     Recurrent network = make_network(options);

@@ -207,8 +207,12 @@ TEST(Luong, DropsOnlyWhileTraining) {
 }
 
 TEST(Luong, ItsRecordedAlignmentsSumToOneOverTheRealSource) {
-  for (const LuongOptions& options : all_luong_forms())  // one call for each step only where the step needs the last one
-    rules::expect_recorded_alignments(*make_luong(options), luong_form(options), options.input_feeding ? 4 : 1);
+  for (LuongOptions options : all_luong_forms()) {
+    const bool steps = options.input_feeding && options.layers > 1;  // one call for each step only where they aren't one operation
+    rules::expect_recorded_alignments(*make_luong(options), luong_form(options), steps ? 4 : 1);
+    options.attention.path = Path::composed;
+    rules::expect_recorded_alignments(*make_luong(options), luong_form(options) + ", composed", options.input_feeding ? 4 : 1);
+  }
 }
 
 TEST(Luong, LearnsToCopyAndToReverse) {
@@ -218,6 +222,64 @@ TEST(Luong, LearnsToCopyAndToReverse) {
           return std::make_shared<Luong>(10, 10, LuongOptions{.embedding = 16, .hidden = 24, .decoder_hidden = 32, .cell = layers::Cell::gru, .input_feeding = !reversed});
         },
         reversed);
+}
+
+// --- input feeding in one operation ------------------------------------------------------------------------------------------------------
+
+// All forms that have one; the same parameters step by step where `path` is composed.
+std::vector<LuongOptions> forms_of_one_operation() {
+  using addressing::Score;
+  std::vector<LuongOptions> forms;
+  for (const layers::Cell cell : {layers::Cell::gru, layers::Cell::lstm})
+    for (const Score score : {Score::dot, Score::scaled_dot, Score::general, Score::additive})
+      for (const double dropout : {0.0, 0.3}) {
+        forms.push_back({.embedding = 3, .hidden = 4, .decoder_hidden = 8, .cell = cell, .input_feeding = true, .dropout = dropout});
+        forms.back().attention.score = score, forms.back().attention.hidden = 6;
+      }
+  return forms;
+}
+
+std::shared_ptr<Luong> step_by_step(const Luong& model, LuongOptions options) {
+  options.attention.path = Path::composed;
+  const std::shared_ptr<Luong> steps = make_luong(options);
+  const torch::NoGradGuard no_gradient;
+  for (std::size_t i = 0; i < model.parameters().size(); ++i) steps->parameters()[i].copy_(model.parameters()[i]);
+  return steps;
+}
+
+TEST(Luong, InputFeedingInOneOperationHasTheLossesGradientsAndWeightsOfTheSteps) {
+  for (const LuongOptions& options : forms_of_one_operation()) {
+    const std::string form = luong_form(options) + ", dropout " + std::to_string(options.dropout);
+    const std::shared_ptr<Luong> model = make_luong(options), steps = step_by_step(*model, options);
+    const auto run = [&](Luong& of) {
+      of.train();
+      at::manual_seed(5);  // what is dropped is the same
+      Recording recording(of);
+      const ModelOutput output = of.forward(batch_of(sources), batch_of(targets));
+      std::vector<Tensor> found = torch::autograd::grad({output.losses[0].value}, of.parameters()), weights;
+      for (const Recording::Item& item : recording.take()) weights.push_back(item.tensor);
+      found.push_back(output.output.detach());
+      found.push_back(at::cat(weights, 2));
+      return found;
+    };
+    const std::vector<Tensor> got = run(*model), wanted = run(*steps);
+    ASSERT_EQ(got.size(), wanted.size());
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(at::allclose(got[i], wanted[i], 1e-10, 1e-12)) << form << ", " << i;
+  }
+}
+
+TEST(Luong, ThreadsDontChangeInputFeedingInOneOperation) {
+  const std::shared_ptr<Luong> model = make_luong(forms_of_one_operation().back());
+  model->train();
+  const int before = at::get_num_threads();
+  std::vector<Tensor> outputs;
+  for (const int threads : {1, 2, 5}) {
+    at::set_num_threads(threads);
+    at::manual_seed(5);
+    outputs.push_back(model->forward(batch_of(sources), batch_of(targets)).output);
+  }
+  at::set_num_threads(before);
+  EXPECT_TRUE(outputs[1].equal(outputs[0]) && outputs[2].equal(outputs[0]));
 }
 
 // --- hard attention ----------------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include "attend/base/api.h"
 #include "attend/core/libtorch.h"
 #include "attend/core/options.h"
+#include "attend/layers/input_feeding_decoder.h"
 #include "attend/layers/recurrent.h"
 #include "attend/layers/token_output.h"
 #include "attend/models/sequence_to_sequence.h"
@@ -49,7 +50,9 @@ struct LuongOptions {
 // Output:                                               p(y_t | y_<t, x) = softmax(W_s h̃_t)                equation 6
 // The decoder's first state is tanh(W_0 · the encoder's last states); the paper passes them on unchanged, which needs equal widths.
 // Every score and window of addressing::Attention can be taken. Query t is target place t, counted from 0: where local-m's window stands.
-// Without input feeding the whole target goes through decoder, attention and output in one call each.
+// Without input feeding the whole target goes through decoder, attention and output in one call each. With it decoder and attention are one operation
+// for one layer, scores dot, scaled-dot, general and additive, softmax, the global window and attention.path other than "composed"; else they go
+// step by step, with the same numbers.
 //
 // With attention normaliser hard-sample, while training, c_t is the h̄_s of one drawn place (Xu 2015 §4.1), and forward() adds the losses
 // "score_function" and, where it has a weight, "entropy", which teach where to look (addressing/score_function.h). The reward of the draw of step t is
@@ -74,6 +77,9 @@ class ATTEND_API Luong : public SequenceToSequence {
   // h [B, L, D] of target places first … first + L − 1 → h̃ [B, L, D]; what was read is appended to `reads`, where it is given
   Tensor attentional_vector(const Tensor& hidden, const Tensor& memory, const Tensor& lengths, std::int64_t first,
                             std::vector<AttentionResult>* reads = nullptr);
+  Tensor fed_step_by_step(const Tensor& embedded, const Encoded& encoded, const Tensor& lengths, std::vector<AttentionResult>& reads);
+  Tensor fed_at_once(const Tensor& embedded, const Encoded& encoded, const Tensor& lengths);
+  void draw_multipliers(layers::InputFeedingInput& input) const;
   // The losses of what was drawn for target tokens `wanted` [B, Lt], of which `logits` [B, Lt, V] came.
   std::vector<LossTerm> losses_of_draws(const std::vector<AttentionResult>& reads, const Tensor& logits, const Tensor& wanted);
   Tensor drop(const Tensor& activation) { return at::dropout(activation, options_.dropout, is_training()); }

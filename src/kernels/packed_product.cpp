@@ -1,0 +1,150 @@
+#include "kernels/packed_product.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/kernels/packed_product.cpp"
+#include <hwy/foreach_target.h>
+// after foreach_target.h
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace attend::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Rows of a strip and vectors of a panel: 6 rows by 4 (or 2) vectors and what they are made from stay in the 32 (or 16) registers.
+constexpr std::int64_t product_rows = 6;
+#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_SVE || HWY_TARGET == HWY_SVE2
+constexpr std::int64_t product_vectors = 4;
+#else
+constexpr std::int64_t product_vectors = 2;
+#endif
+constexpr std::int64_t block_bytes = 32 * 1024;  // of a panel: it stays in the first cache while strips pass
+
+template <class T>
+HWY_INLINE std::int64_t panel_sums() {
+  return product_vectors * static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+}
+
+// [panel][terms][sums of a panel]; 0 behind the last sum.
+template <class T>
+void pack_panels_of(const PlainMatrix<T>& matrix, T* to) {
+  const std::int64_t panel = panel_sums<T>();
+  for (std::int64_t first = 0; first < matrix.sums; first += panel) {
+    const std::int64_t count = std::min(panel, matrix.sums - first);
+    for (std::int64_t k = 0; k < matrix.terms; ++k, to += panel) {
+      const T* from = matrix.data + k * matrix.term_stride + first * matrix.sum_stride;
+      for (std::int64_t n = 0; n < count; ++n) to[n] = from[n * matrix.sum_stride];
+      std::fill(to + count, to + panel, T(0));
+    }
+  }
+}
+
+// out += for a strip of rows, a panel of sums and a block of terms; out and start may be one.
+template <std::int64_t rows, class T>
+HWY_INLINE void multiply_strip(std::int64_t terms, const T* in, std::int64_t in_stride, const T* panel, const T* start, std::int64_t start_stride, T* out,
+                               std::int64_t out_stride) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  hn::Vec<hn::ScalableTag<T>> sums[rows][product_vectors];
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t v = 0; v < product_vectors; ++v) sums[r][v] = start == nullptr ? hn::Zero(d) : hn::LoadU(d, start + r * start_stride + v * lanes);
+  for (std::int64_t k = 0; k < terms; ++k, panel += product_vectors * lanes) {
+    hn::Vec<hn::ScalableTag<T>> column[product_vectors];
+    for (std::int64_t v = 0; v < product_vectors; ++v) column[v] = hn::LoadU(d, panel + v * lanes);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const auto factor = hn::Set(d, in[r * in_stride + k]);
+      for (std::int64_t v = 0; v < product_vectors; ++v) sums[r][v] = hn::MulAdd(factor, column[v], sums[r][v]);
+    }
+  }
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t v = 0; v < product_vectors; ++v) hn::StoreU(sums[r][v], d, out + r * out_stride + v * lanes);
+}
+
+template <class T>
+using MultiplyStrip = void (*)(std::int64_t, const T*, std::int64_t, const T*, const T*, std::int64_t, T*, std::int64_t);
+
+template <std::int64_t rows, class T>
+HWY_NOINLINE void multiply_rows(std::int64_t terms, const T* in, std::int64_t in_stride, const T* panel, const T* start, std::int64_t start_stride, T* out,
+                                std::int64_t out_stride) {
+  multiply_strip<rows>(terms, in, in_stride, panel, start, start_stride, out, out_stride);
+}
+
+// The last panel's sums where it isn't full, by way of a tile of its own.
+template <class T>
+HWY_INLINE void multiply_partly(MultiplyStrip<T> multiply, const PackedProduct<T>& product, std::int64_t row, std::int64_t rows, std::int64_t first,
+                                const T* panel) {
+  constexpr std::int64_t most = product_vectors * HWY_MAX_BYTES / static_cast<std::int64_t>(sizeof(T));
+  HWY_ALIGN T tile[product_rows * most];
+  const std::int64_t width = panel_sums<T>(), count = product.sums - first;
+  std::fill(tile, tile + product_rows * width, T(0));
+  for (std::int64_t r = 0; r < rows && product.start != nullptr; ++r)
+    std::copy_n(product.start + (row + r) * product.start_stride + first, count, tile + r * width);
+  multiply(product.terms, product.in + row * product.in_stride, product.in_stride, panel, tile, width, tile, width);
+  for (std::int64_t r = 0; r < rows; ++r) std::copy_n(tile + r * width, count, product.out + (row + r) * product.out_stride + first);
+}
+
+template <class T>
+void multiply_packed(const PackedProduct<T>& product) {
+  static constexpr MultiplyStrip<T> strips[] = {multiply_rows<1, T>, multiply_rows<2, T>, multiply_rows<3, T>,
+                                                multiply_rows<4, T>, multiply_rows<5, T>, multiply_rows<6, T>};
+  const std::int64_t width = panel_sums<T>(), most_terms = block_bytes / (width * static_cast<std::int64_t>(sizeof(T)));
+  const auto each_strip = [&](const auto& act) {
+    for (std::int64_t row = 0; row < product.rows; row += product_rows) {
+      const std::int64_t rows = std::min(product_rows, product.rows - row);
+      act(row, rows, strips[rows - 1]);
+    }
+  };
+  const T* panel = product.packed;
+  for (std::int64_t first = 0; first < product.sums; first += width, panel += width * product.terms) {
+    if (product.sums - first < width) {
+      each_strip([&](std::int64_t row, std::int64_t rows, MultiplyStrip<T> multiply) { multiply_partly(multiply, product, row, rows, first, panel); });
+      continue;
+    }
+    for (std::int64_t k = 0; k == 0 || k < product.terms; k += most_terms)
+      each_strip([&](std::int64_t row, std::int64_t, MultiplyStrip<T> multiply) {
+        const bool goes_on = k > 0;
+        T* const out = product.out + row * product.out_stride + first;
+        const T* const start = goes_on ? out : product.start == nullptr ? nullptr : product.start + row * product.start_stride + first;
+        multiply(std::min(most_terms, product.terms - k), product.in + row * product.in_stride + k, product.in_stride, panel + k * width, start,
+                 goes_on ? product.out_stride : product.start_stride, out, product.out_stride);
+      });
+  }
+}
+
+std::int64_t panel_sums_float() { return panel_sums<float>(); }
+std::int64_t panel_sums_double() { return panel_sums<double>(); }
+void pack_float(const PlainMatrix<float>& matrix, float* to) { pack_panels_of(matrix, to); }
+void pack_double(const PlainMatrix<double>& matrix, double* to) { pack_panels_of(matrix, to); }
+void multiply_float(const PackedProduct<float>& product) { multiply_packed(product); }
+void multiply_double(const PackedProduct<double>& product) { multiply_packed(product); }
+
+}  // namespace attend::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attend::kernels {
+
+HWY_EXPORT(panel_sums_float);
+HWY_EXPORT(panel_sums_double);
+HWY_EXPORT(pack_float);
+HWY_EXPORT(pack_double);
+HWY_EXPORT(multiply_float);
+HWY_EXPORT(multiply_double);
+
+template <class T>
+std::int64_t packed_size(std::int64_t terms, std::int64_t sums) {
+  const std::int64_t panel = sizeof(T) == 4 ? HWY_DYNAMIC_DISPATCH(panel_sums_float)() : HWY_DYNAMIC_DISPATCH(panel_sums_double)();
+  return (sums + panel - 1) / panel * panel * terms;
+}
+template std::int64_t packed_size<float>(std::int64_t, std::int64_t);
+template std::int64_t packed_size<double>(std::int64_t, std::int64_t);
+
+void pack_matrix(const PlainMatrix<float>& matrix, float* to) { HWY_DYNAMIC_DISPATCH(pack_float)(matrix, to); }
+void pack_matrix(const PlainMatrix<double>& matrix, double* to) { HWY_DYNAMIC_DISPATCH(pack_double)(matrix, to); }
+void packed_product(const PackedProduct<float>& product) { HWY_DYNAMIC_DISPATCH(multiply_float)(product); }
+void packed_product(const PackedProduct<double>& product) { HWY_DYNAMIC_DISPATCH(multiply_double)(product); }
+
+}  // namespace attend::kernels
+#endif
