@@ -21,6 +21,7 @@
 #include "attend/addressing/scores/general.h"
 #include "attend/addressing/scores/location.h"
 #include "attend/addressing/simd_target.h"
+#include "attend/addressing/weight_summary.h"
 #include "attend/addressing/windows/local_m.h"
 #include "attend/addressing/windows/local_p.h"
 #include "attend/base/api.h"

@@ -1,6 +1,7 @@
 #include "addressing/fused_dot_product.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "attend/addressing/scores/dot.h"
 #include "core/fused_operation.h"
 #include "kernels/dot_product.h"
+#include "kernels/finite.h"
 
 namespace attend::addressing {
 namespace {
@@ -44,12 +46,6 @@ void pack_head(const Tensor& rows, std::int64_t head, double scale, T* panels) {
   kernels::pack_panels(rows.size(2), rows.size(3), from.at(head / rows.size(1), head % rows.size(1), 0), from.row, static_cast<T>(scale), panels);
 }
 
-// Of the key heads first … first + count − 1: [count, panels].
-template <class T>
-void pack_heads(const Tensor& rows, std::int64_t first, std::int64_t count, double scale, Tensor& panels) {
-  in_parallel(count, [&](std::int64_t i) { pack_head<T>(rows, first + i, scale, panels.data_ptr<T>() + i * panels.size(1)); }, 4 * panels.size(1));
-}
-
 template <class T>
 Tensor panels_for(const Tensor& rows, std::int64_t heads) {
   return at::empty({heads, kernels::panels_size<T>(rows.size(2), rows.size(3))}, rows.options());
@@ -73,21 +69,22 @@ struct DotProductOutput {
 template <class T>
 class Forward {
  public:
-  explicit Forward(const DotProductInput& input)
-      : input_(input), values_(padded_rows<T>(input.value)), sizes_(sizes_of(input.key, input.value)), form_(form_of(input.options)), seen_(input),
-        query_(input.query), value_(values_) {
+  Forward(const DotProductInput& input, Inputs inputs)
+      : input_(input), checks_(inputs == Inputs::unknown), values_(padded_rows<T>(input.value)), sizes_(sizes_of(input.key, input.value)), form_(form_of(input.options)), seen_(input),
+        query_(input.query), key_(input.key), value_(values_) {
     output_ = {at::empty({input.batch(), input.heads(), input.queries(), sizes_.value_width}, input.query.options()),
                at::empty({input.batch(), input.heads(), input.queries()}, input.query.options())};
     context_ = Rows<T>(output_.context);
   }
 
-  DotProductOutput run() {
+  // Empty where the input isn't finite.
+  std::optional<DotProductOutput> run() {
     const std::int64_t all = input_.batch() * input_.key_heads();
     if (all >= 4 * at::get_num_threads())
       run_whole_heads(all);
     else
       run_blocks();
-    return output_;
+    return finite_ ? std::optional(output_) : std::nullopt;
   }
 
  private:
@@ -101,6 +98,7 @@ class Forward {
   // Each thread packs the keys of a head for itself.
   void run_whole_heads(std::int64_t all) {
     in_parallel(all, [&](std::int64_t head) {
+      if (!memory_is_finite(head)) return;
       T* const packed = thread_scratch<T>(panels() + scratch());
       pack_head<T>(input_.key, head, kernels::key_panel_scale(form_), packed);
       for (std::int64_t block = 0; block < blocks_of_head(); ++block) run_block(head, block, packed, packed + panels());
@@ -112,12 +110,32 @@ class Forward {
     const HeadGroups groups = HeadGroups::of<T>(input_, panels());
     Tensor packed = panels_for<T>(input_.key, groups.at_once());
     groups.for_each([&](std::int64_t first, std::int64_t count) {
-      pack_heads<T>(input_.key, first, count, kernels::key_panel_scale(form_), packed);
+      in_parallel(count, [&](std::int64_t i) {
+        if (memory_is_finite(first + i)) pack_head<T>(input_.key, first + i, kernels::key_panel_scale(form_), packed.data_ptr<T>() + i * packed.size(1));
+      }, 4 * packed.size(1));
+      if (!finite_) return;
       in_parallel(count * blocks_of_head(), [&](std::int64_t task) {
         const std::int64_t head = task / blocks_of_head();
         run_block(first + head, task % blocks_of_head(), packed.data_ptr<T>() + head * packed.size(1), thread_scratch<T>(scratch()));
       }, operations_of_block());
     });
+  }
+
+  bool rows_are_finite(std::int64_t rows, std::int64_t width, const T* from, std::int64_t stride) {
+    bool finite = true;
+    if (stride == width)
+      finite = kernels::all_finite(rows * width, from);
+    else
+      for (std::int64_t i = 0; i < rows && finite; ++i) finite = kernels::all_finite(width, from + i * stride);
+    if (!finite) finite_ = false;
+    return finite;
+  }
+
+  // Keys and values of a head, just before they are read.
+  bool memory_is_finite(std::int64_t head) {
+    const std::int64_t b = head / input_.key_heads(), key_head = head % input_.key_heads();
+    return !checks_ || (rows_are_finite(sizes_.keys, sizes_.key_width, key_.at(b, key_head, 0), key_.row) &&
+                        rows_are_finite(sizes_.keys, sizes_.value_width, value_.at(b, key_head, 0), value_.row));
   }
 
   // Block `number` of the queries that read a key head: of a causal read the long ones first.
@@ -127,6 +145,7 @@ class Forward {
     kernels::DotProductBlock<T> block;
     block.queries = std::min(block_queries, input_.queries() - first);
     block.query = query_.at(b, h, first), block.query_stride = query_.row;
+    if (checks_ && !rows_are_finite(block.queries, sizes_.key_width, block.query, block.query_stride)) return;
     block.key_panels = packed;
     block.value = value_.at(b, key_head, 0), block.value_stride = value_.row;
     block.form = form_;
@@ -138,11 +157,13 @@ class Forward {
   }
 
   const DotProductInput& input_;
+  bool checks_;
+  std::atomic<bool> finite_ = true;
   Tensor values_;
   kernels::DotProductSizes sizes_;
   kernels::DotProductForm form_;
   SeenRows<T> seen_;
-  Rows<const T> query_, value_;
+  Rows<const T> query_, key_, value_;
   DotProductOutput output_;
   Rows<T> context_;
 };
@@ -248,8 +269,8 @@ class Backward {
   Rows<T> bias_rows_, factor_rows_;
 };
 
-DotProductOutput forward_of(const DotProductInput& input) {
-  return input.query.scalar_type() == at::kDouble ? Forward<double>(input).run() : Forward<float>(input).run();
+std::optional<DotProductOutput> forward_of(const DotProductInput& input, Inputs inputs) {
+  return input.query.scalar_type() == at::kDouble ? Forward<double>(input, inputs).run() : Forward<float>(input, inputs).run();
 }
 
 // From libtorch's operations: what a second derivative is computed with.
@@ -274,9 +295,9 @@ Tensor composed(const DotProductInput& input) {
 // libtorch takes no undefined inputs here: what isn't there is an empty tensor. The numbers are in the order of options_of().
 class FusedDotProduct : public torch::autograd::Function<FusedDotProduct> {
  public:
+  // `output` is of these inputs.
   static Tensor forward(AutogradContext* context, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& keep, const Tensor& bias,
-                        const Tensor& factors, const Tensor& spans, const FusedDotProductOptions& options) {
-    const DotProductOutput output = forward_of(input_of({query, key, value, keep, bias, factors, spans}, options));
+                        const Tensor& factors, const Tensor& spans, const FusedDotProductOptions& options, const DotProductOutput& output) {
     context->save_for_backward({query, key, value, keep, bias, factors, spans, output.context, output.log_sums});
     const DropoutDraw& draw = options.dropout;
     context->saved_data["reals"] = std::vector<double>{options.scale, options.soft_cap, draw.probability};
@@ -297,7 +318,7 @@ class FusedDotProduct : public torch::autograd::Function<FusedDotProduct> {
       all = Backward<double>(input, {saved[7], saved[8]}, output_gradients[0]).run();
     else
       all = Backward<float>(input, {saved[7], saved[8]}, output_gradients[0]).run();
-    return {all.query, all.key, all.value, Tensor(), all.bias, all.factors, Tensor(), Tensor()};
+    return {all.query, all.key, all.value, Tensor(), all.bias, all.factors, Tensor(), Tensor(), Tensor()};
   }
 
  private:
@@ -315,15 +336,20 @@ class FusedDotProduct : public torch::autograd::Function<FusedDotProduct> {
 
 }  // namespace
 
-Tensor fused_dot_product(const Tensor& query, const Tensor& key, const Tensor& value, const Mask::Spans& seen, const std::optional<Tensor>& factors,
-                         const FusedDotProductOptions& options) {
+std::optional<Tensor> fused_dot_product(const Tensor& query, const Tensor& key, const Tensor& value, const Mask::Spans& seen, const std::optional<Tensor>& factors,
+                                        const FusedDotProductOptions& options, Inputs inputs) {
   if (query.size(0) * query.size(1) * query.size(2) * key.size(2) * value.size(3) == 0)  // nothing to read, or nobody to read it: 0, with gradients of 0
     return at::matmul(dot_score(query, key), repeat_heads(value, query.size(1)));                 // [B, Hq, Lq, Dv]
   const DotProductInput input = dot_product_input(query, key, value, seen, factors, options);
-  if (!input.wants_gradients()) return forward_of(input).context;
+  std::optional<DotProductOutput> output;
+  {
+    const torch::NoGradGuard no_gradient;
+    output = forward_of(input, inputs);
+  }
+  if (!output || !input.wants_gradients()) return output ? std::optional(output->context) : std::nullopt;
   const Tensor none = at::empty({0}, query.options());
   const auto or_none = [&](const Tensor& tensor) { return tensor.defined() ? tensor : none; };
-  return FusedDotProduct::apply(input.query, input.key, input.value, or_none(input.keep), or_none(input.bias), or_none(input.factors), or_none(input.spans), options);
+  return FusedDotProduct::apply(input.query, input.key, input.value, or_none(input.keep), or_none(input.bias), or_none(input.factors), or_none(input.spans), options, *output);
 }
 
 }  // namespace attend::addressing

@@ -130,12 +130,13 @@ struct PairScores {
   ScoreForm form() const { return fused != nullptr ? ScoreForm::dot : additive != nullptr ? ScoreForm::additive : ScoreForm::any; }
 };
 
-Tensor read_fused(const Tensor& query, const Tensor& key, const Tensor& value, const DotForm& score, const Mask::Spans& seen,
-                  const std::optional<Tensor>& factors, const ReadOptions& options) {
+// Empty where inputs are unknown and turn out not to be finite.
+std::optional<Tensor> read_fused(const Tensor& query, const Tensor& key, const Tensor& value, const DotForm& score, const Mask::Spans& seen,
+                                 const std::optional<Tensor>& factors, const ReadOptions& options, Inputs inputs) {
   const auto [q, k] = score.factors ? score.factors(query, key) : std::pair(query, key);
   FusedDotProductOptions how{score.scale, options.soft_cap, options.renormalised, {options.dropout, 0, options.dropout_origin}};
   if (options.dropout > 0) how.dropout.seed = draw_dropout_seed(options.generator);
-  return fused_dot_product(q, k, value, seen, factors, how);                                      // [B, Hq, Lq, Dv]
+  return fused_dot_product(q, k, value, seen, factors, how, inputs);                              // [B, Hq, Lq, Dv]
 }
 
 // A step of decoding. Empty: not such a call, or its input isn't finite. The query comes in float32 where keys and values are stored in 16 bits.
@@ -158,10 +159,12 @@ std::optional<Tensor> read_without_weights(const char* where, const Tensor& quer
   if (score.fused == nullptr || options.return_weights) return {};
   const Mask::Sizes sizes{query.size(0), query.size(1), query.size(2), key.size(2)};
   Mask::Spans seen = mask.spans(where, sizes, query);
-  if (!all_finite(query, key, value, seen.rest.bias)) return {};
+  if (seen.rest.bias && !is_finite(seen.rest.bias->detach())) return {};
+  // the seed of dropout is drawn once, so that with dropout this is known beforehand
+  if (options.dropout > 0 && !all_finite(query, key, value, {})) return {};
   std::optional<Tensor> factors;
   if (options.window) factors = apply_window(where, options.window(query), sizes, query, seen.rest);
-  return read_fused(query, key, value, *score.fused, seen, factors, options);
+  return read_fused(query, key, value, *score.fused, seen, factors, options, options.dropout > 0 ? Inputs::finite : Inputs::unknown);
 }
 
 struct Weighted {
@@ -191,7 +194,7 @@ Weighted weigh(const Tensor& query, const Tensor& key, const Tensor& value, cons
     return read_fused_additive(query, key, value, *score.additive, mask, factors, options);
   Tensor fused_context;
   if (score.fused != nullptr) {
-    fused_context = read_fused(query, key, value, *score.fused, {{}, mask}, factors, options);     // [B, Hq, Lq, Dv]
+    fused_context = *read_fused(query, key, value, *score.fused, {{}, mask}, factors, options, Inputs::finite);  // [B, Hq, Lq, Dv]
     if (!options.return_weights) return {fused_context, {}, {}, {}};
   }
   // a uniform read compares nothing

@@ -21,6 +21,7 @@
 #include "attend/addressing/scores/dot.h"
 #include "attend/addressing/scores/general.h"
 #include "attend/addressing/scores/location.h"
+#include "attend/addressing/weight_summary.h"
 #include "attend/addressing/windows/local_m.h"
 #include "attend/addressing/windows/local_p.h"
 #include "attend/core/recording.h"
@@ -67,6 +68,16 @@ TEST(Page, MultiHead) {
   cache.reorder(at::tensor({1, 1, 0}, at::kLong));  // a search goes on with these rows
 
   EXPECT_EQ(cache.key().sizes(), at::IntArrayRef({3, 1, 3, 16}));
+}
+
+TEST(Page, WeightSummary) {
+  // 3,000 × 3,000 weights are never stored
+  const at::Tensor x = at::randn({1, 4, 3000, 16});
+  const attend::addressing::WeightSummary summary = attend::addressing::summarise_weights("example", x, x, attend::addressing::DotForm{0.25}, attend::Mask::causal());
+  const at::Tensor last_row = attend::addressing::chosen_weights("example", x, x, attend::addressing::DotForm{0.25}, {{0}, {2999}}, attend::Mask::causal());
+
+  EXPECT_EQ(summary.top_keys.sizes(), at::IntArrayRef({1, 4, 3000, 8}));
+  EXPECT_EQ(last_row.sizes(), at::IntArrayRef({1, 1, 1, 3000}));
 }
 
 TEST(Page, Additive) {
