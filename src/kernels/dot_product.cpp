@@ -173,9 +173,84 @@ HWY_INLINE void read_strip(const DotProductSizes& sizes, const DotProductBlock<T
                                running.context + row * running.width, running.width);
 }
 
+// out_s = scale_s Σ_t factor_st · row_t, for `count` vectors of the rows' width.
+template <std::int64_t count, class T>
+HWY_INLINE void scaled_products(const T* HWY_RESTRICT factors, std::int64_t stride, std::int64_t terms, const T* HWY_RESTRICT rows, std::int64_t row_stride,
+                                const T* scales, T* HWY_RESTRICT out, std::int64_t out_stride) {
+  const Vectors<T> d;
+  const std::int64_t lanes = lanes_of<T>();
+  hn::Vec<Vectors<T>> sums[strip_rows][count];
+  for (auto& row : sums)
+    for (auto& sum : row) sum = hn::Zero(d);
+  for (std::int64_t t = 0; t < terms; ++t) {
+    hn::Vec<Vectors<T>> row[count];
+    for (std::int64_t v = 0; v < count; ++v) row[v] = hn::LoadU(d, rows + t * row_stride + v * lanes);
+    for (std::int64_t s = 0; s < strip_rows; ++s) {
+      const auto factor = hn::Set(d, factors[s * stride + t]);
+      for (std::int64_t v = 0; v < count; ++v) sums[s][v] = hn::MulAdd(factor, row[v], sums[s][v]);
+    }
+  }
+  for (std::int64_t s = 0; s < strip_rows; ++s)
+    for (std::int64_t v = 0; v < count; ++v) hn::StoreU(hn::Mul(sums[s][v], hn::Set(d, scales[s])), d, out + s * out_stride + v * lanes);
+}
+
+// A strip whose keys are all of one block: nothing is carried on from block to block.
+template <class T>
+HWY_INLINE void read_strip_at_once(const DotProductSizes& sizes, const DotProductBlock<T>& block, const Sight& sight, std::int64_t row, const Scratch<T>& scratch) {
+  const Vectors<T> d;
+  constexpr T nothing = -std::numeric_limits<T>::infinity();
+  const std::int64_t keys = sight.end - sight.begin, lanes = lanes_of<T>(), padded = rounded_up(keys, lanes), rows = std::min(strip_rows, block.queries - row);
+  score_strip(sizes, block, sight, row, scratch);
+  T scales[strip_rows] = {};
+  for (std::int64_t r = 0; r < rows; ++r) {
+    T* const scores = scratch.scores + r * most_keys<T>();
+    const T largest = hn::GetLane(hn::MaxOfLanes(d, hn::LoadU(d, scratch.largest + r * lanes)));
+    if (block.log_sums != nullptr) block.log_sums[row + r] = nothing;
+    if (largest == nothing && !any_nan(padded, scores)) {
+      std::fill(scores, scores + padded, T(0));
+      continue;
+    }
+    T sum = weigh(scores, padded, largest);
+    if (block.rows != nullptr) sum = multiply_weights(block.form, block.rows[row + r], sight, sum, scores, scratch.multipliers);
+    if (sum == 0) continue;
+    scales[r] = 1 / sum;
+    if (block.log_sums != nullptr) block.log_sums[row + r] = largest + std::log2(sum);
+  }
+  // into place where whole vectors of all rows fit
+  const std::int64_t width = scratch.running.width;
+  const bool fits = rows == strip_rows && width == sizes.value_width;
+  T* const context = block.context + row * block.context_stride;
+  T* const out = fits ? context : scratch.running.context;
+  const std::int64_t stride = fits ? block.context_stride : width;
+  const T* const values = block.value + sight.begin * block.value_stride;
+  std::int64_t c = 0;
+  for (; c + panel_vectors * lanes <= width; c += panel_vectors * lanes)
+    scaled_products<panel_vectors>(scratch.scores, most_keys<T>(), keys, values + c, block.value_stride, scales, out + c, stride);
+  for (; c < width; c += lanes) scaled_products<1>(scratch.scores, most_keys<T>(), keys, values + c, block.value_stride, scales, out + c, stride);
+  for (std::int64_t r = 0; r < rows && !fits; ++r) std::copy(out + r * width, out + r * width + sizes.value_width, context + r * block.context_stride);
+}
+
+// All keys are of one block.
+template <class T>
+HWY_INLINE void forward_at_once(const DotProductSizes& sizes, const DotProductBlock<T>& block, const Scratch<T>& scratch) {
+  for (std::int64_t row = 0; row < block.queries; row += strip_rows) {
+    const std::int64_t rows = std::min(strip_rows, block.queries - row);
+    const Sight sight = sight_of(block.rows == nullptr ? nullptr : block.rows + row, rows, 0, sizes.keys);
+    if (!sight.nothing()) {
+      read_strip_at_once(sizes, block, sight, row, scratch);
+      continue;
+    }
+    for (std::int64_t r = row; r < row + rows; ++r) {
+      std::fill(block.context + r * block.context_stride, block.context + r * block.context_stride + sizes.value_width, T(0));
+      if (block.log_sums != nullptr) block.log_sums[r] = -std::numeric_limits<T>::infinity();
+    }
+  }
+}
+
 template <class T>
 void forward_block(const DotProductSizes& sizes, const DotProductBlock<T>& block) {
   const Scratch<T> scratch = scratch_of<T>(sizes, block.scratch);
+  if (sizes.keys <= most_keys<T>()) return forward_at_once(sizes, block, scratch);
   const Running<T>& running = scratch.running;
   begin(block.queries, running);
   for (std::int64_t first_key = 0; first_key < sizes.keys; first_key += most_keys<T>()) {
