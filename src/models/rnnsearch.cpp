@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "attend/core/recording.h"
-#include "attend/layers/attentive_gru.h"
+#include "attend/layers/attentive_decoder.h"
 #include "models/checks.h"
 #include "models/maxout.h"
 
@@ -67,7 +67,7 @@ ModelOutput Rnnsearch::forward(const TokenBatch& source, const TokenBatch& targe
   const std::int64_t steps = target.tokens.size(1) - 1;
   const Tensor given = target.tokens.slice(1, 0, steps), wanted = target.tokens.slice(1, 1);      // [B, Lt]
   const Tensor embedded = drop(target_embedding_(given));                                         // [B, Lt, E]
-  const layers::AttentiveGruResult decoded = layers::attentive_gru({.projected = gates_of_token_(embedded),  // W y of r, z and s̃ [B, Lt, 3D]
+  const layers::AttentiveDecoderResult decoded = layers::attentive_decoder({.projected = gates_of_token_(embedded),  // W y of r, z and s̃ [B, Lt, 3D]
                                                                    .first = encoded.start,
                                                                    .keys = encoded.keys,
                                                                    .memory = encoded.memory,

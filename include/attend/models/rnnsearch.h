@@ -40,7 +40,7 @@ struct RnnsearchOptions {
 // Decoder's cell:   r_i = σ(W_r y_{i−1} + U_r s_{i−1} + C_r c_i),  z_i likewise                                           A.2.2
 //                   s̃_i = tanh(W y_{i−1} + U(r_i ∘ s_{i−1}) + C c_i),  s_i = (1 − z_i) ∘ s̃_i + z_i ∘ s_{i−1}
 // Deep output:      t̃_i = U_o s_{i−1} + V_o y_{i−1} + C_o c_i,  t_i = max of its pairs,  p(y_i | …) = softmax(W_o t_i)          A.2.2
-// y stands for its embedding E y. With the target given, all steps of attention and cell are one operation, layers::attentive_gru; what doesn't depend on the
+// y stands for its embedding E y. With the target given, all steps of attention and cell are one operation, layers::attentive_decoder; what doesn't depend on the
 // state is taken for all steps in one product: U_a h_j, W y of the three gates, and after the last step the whole deep output.
 // Deviations: z keeps the state where the paper's 1 − z does (the same network, with z's weights negated); gates, alignment model, deep output, first state
 // and output have biases, which the paper leaves out "to increase readability"; parameters begin uniform in ±√(1 / fan-in), not orthogonal. The output reads
