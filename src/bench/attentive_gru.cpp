@@ -1,4 +1,4 @@
-#include "attend/layers/attentive_gru.h"
+#include "attend/layers/attentive_decoder.h"
 
 #include <cmath>
 #include <memory>
@@ -9,11 +9,11 @@
 namespace attend::bench {
 namespace {
 
-std::vector<Tensor> all_of(const layers::AttentiveGruInput& input) {
+std::vector<Tensor> all_of(const layers::AttentiveDecoderInput& input) {
   return {input.projected, input.first, input.keys, input.memory, input.query_weight, input.energy, input.context_weight, input.state_weight};
 }
 
-layers::AttentiveGruInput gru_input(const BenchmarkCase& one) {
+layers::AttentiveDecoderInput gru_input(const BenchmarkCase& one) {
   const bool gradients = one.pass == Pass::forward_backward;
   std::uint64_t seed = 0;
   const auto make = [&](at::IntArrayRef sizes, std::int64_t fan_in) {
@@ -44,10 +44,10 @@ Operation attentive_gru_operation(const BenchmarkCase& one) {
   Operation operation;
   operation.operations = (one.pass == Pass::forward ? 1.0 : 3.0) * attentive_gru_operations(one);
   operation.items = static_cast<double>(one.batch);
-  const auto input = std::make_shared<layers::AttentiveGruInput>(gru_input(one));
+  const auto input = std::make_shared<layers::AttentiveDecoderInput>(gru_input(one));
   const Tensor upstream = random_tensor({one.batch, one.queries, one.state + one.memory}, 100);
   const auto run = [one, input, upstream](Path path) {
-    const layers::AttentiveGruResult result = layers::attentive_gru(*input, path);
+    const layers::AttentiveDecoderResult result = layers::attentive_decoder(*input, path);
     return with_gradients(one, at::cat({result.states, result.contexts}, 2), all_of(*input), upstream);
   };
   operation.fused = [run](std::int64_t) { return run(Path::fused); };

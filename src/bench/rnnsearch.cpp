@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "attend/core/tokens.h"
-#include "attend/layers/attentive_gru.h"
+#include "attend/layers/attentive_decoder.h"
 #include "bench/decoder_operations.h"
 #include "bench/operation.h"
 #include "models/maxout.h"
@@ -54,7 +54,7 @@ class ComposedRnnsearch {
     const Tensor keys = at::linear(read.output, of("attention.key_projection"), of("attention.bias"));  // [B, Ls, A]
     const std::int64_t steps = target.tokens.size(1) - 1;
     const Tensor embedded = at::embedding(of("target_embedding.weight"), target.tokens.slice(1, 0, steps));  // [B, Lt, E]
-    const layers::AttentiveGruResult decoded = layers::attentive_gru({.projected = linear("gates_of_token", embedded),
+    const layers::AttentiveDecoderResult decoded = layers::attentive_decoder({.projected = linear("gates_of_token", embedded),
                                                                      .first = start,
                                                                      .keys = keys,
                                                                      .memory = read.output,
@@ -63,7 +63,7 @@ class ComposedRnnsearch {
                                                                      .energy = of("attention.energy"),
                                                                      .context_weight = of("gates_of_context.weight"),
                                                                      .state_weight = of("gates_of_state")},
-                                                                    Path::composed);
+                                                                         Path::composed);
     const Tensor deep = linear("deep_of_state", decoded.states) + at::linear(embedded, of("deep_of_token.weight")) +
                         at::linear(decoded.contexts, of("deep_of_context.weight"));               // [B, Lt, 2l]
     return models::cross_entropy(linear("output", models::maxout(deep)), target.tokens.slice(1, 1), 0.0);

@@ -136,4 +136,24 @@ Tensor gru_step(const Tensor& projected, const Tensor& hidden, const Tensor& rec
   return recurrent_sequence(sequence, Path::automatic).hidden[0];
 }
 
+RecurrentState lstm_step(const Tensor& projected, const RecurrentState& before, const Tensor& recurrent_weight) {
+  constexpr auto where = "attend::layers::lstm_step";
+  check_shape(where, "hidden", before.hidden, {{"B"}, {"H"}});
+  const std::int64_t B = before.hidden.size(0), H = before.hidden.size(1);
+  check_shape(where, "cell", before.cell, {{"B", B}, {"H", H}});
+  check_shape(where, "projected", projected, {{"B", B}, {"4H", 4 * H}});
+  check_shape(where, "recurrent_weight", recurrent_weight, {{"4H", 4 * H}, {"H", H}});
+  check_floating(where, "projected", projected);
+  check_matches(where, "hidden", before.hidden, "projected", projected);
+  check_matches(where, "cell", before.cell, "projected", projected);
+  check_matches(where, "recurrent_weight", recurrent_weight, "projected", projected);
+  SequenceInput sequence;
+  sequence.cell = Cell::lstm;
+  sequence.projected = projected.unsqueeze(0);                                                    // [1, B, 4H]
+  sequence.recurrent_weight = recurrent_weight;
+  sequence.hidden = before.hidden, sequence.cell_state = before.cell;
+  const SequenceOutput after = recurrent_sequence(sequence, Path::automatic);
+  return {after.hidden[0], after.cell_state};
+}
+
 }  // namespace attend::layers

@@ -486,5 +486,54 @@ TEST(GruStep, RefusesWhatDoesNotFit) {
   EXPECT_THAT([&] { gru_step(projected, hidden.to(at::kDouble), weight, bias); }, says("expected hidden of the type of projected (Float), got Double"));
 }
 
+TEST(LstmStep, IsTheStepOfALayer) {
+  for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
+    Recurrent network = make_network({.cell = Cell::lstm});
+    network->to(type);
+    const std::vector<Tensor> weights = network->parameters();
+    const Tensor input = at::randn({3, 4, E}, at::kDouble).to(type), projected = at::linear(input, weights[0], weights[2] + weights[3]);
+    const RecurrentResult wanted = network(input);
+    RecurrentState state = {at::zeros({3, H}, input.options()), at::zeros({3, H}, input.options())};
+    const auto expect_same = [&](const Tensor& got, const Tensor& of_layer) {
+      EXPECT_EQ(reference::difference("state", reference::numbers(got), reference::numbers(of_layer), reference::tolerance(reference::type_of(input), H)), "");
+    };
+    for (std::int64_t t = 0; t < 4; ++t) {
+      state = lstm_step(projected.select(1, t), state, weights[1]);
+      expect_same(state.hidden, wanted.output.select(1, t));
+    }
+    expect_same(state.cell, wanted.state.cell.select(1, 0));
+  }
+}
+
+TEST(LstmStep, HasTheGradientsOfItsFormulaAlsoTheSecondOnes) {
+  std::vector<Tensor> inputs = {at::randn({2, 4 * H}, at::kDouble), at::randn({2, H}, at::kDouble), at::randn({2, H}, at::kDouble),
+                                at::randn({4 * H, H}, at::kDouble)};
+  for (Tensor& input : inputs) input.set_requires_grad(true);
+  const Tensor cotangent = at::randn({2, H}, at::kDouble);
+  const auto loss = [&] {
+    const RecurrentState after = lstm_step(inputs[0], {inputs[1], inputs[2]}, inputs[3]);
+    return (after.hidden * cotangent).sum() + (after.cell * cotangent.cos()).sum();
+  };
+  EXPECT_EQ(reference::gradient_difference(loss, inputs), "");
+  const auto squared = [&] {
+    const torch::AutoGradMode taking_gradients(true);
+    Tensor sum = at::zeros({}, at::kDouble);
+    for (const Tensor& gradient : torch::autograd::grad({loss()}, inputs, {}, {}, /*create_graph=*/true)) sum = sum + gradient.pow(2).sum();
+    return sum;
+  };
+  EXPECT_EQ(reference::gradient_difference(squared, inputs), "");
+}
+
+TEST(LstmStep, TakesAnEmptyBatchAndRefusesWhatDoesNotFit) {
+  const Tensor projected = at::zeros({2, 20}), state = at::zeros({2, 5}), weight = at::zeros({20, 5});
+  const Tensor none = state.slice(0, 0, 0);
+  EXPECT_EQ(lstm_step(projected.slice(0, 0, 0), {none, none}, weight).cell.sizes(), at::IntArrayRef({0, 5}));
+  const auto says = [](const std::string& message) { return ThrowsMessage<InvalidArgument>(StrEq("attend::layers::lstm_step: " + message)); };
+  EXPECT_THAT([&] { lstm_step(projected, {state, state[0]}, weight); }, says("expected cell [B, H] with B = 2, H = 5, got [5]"));
+  EXPECT_THAT([&] { lstm_step(state, {state, state}, weight); }, says("expected projected [B, 4H] with B = 2, 4H = 20, got [2, 5]"));
+  EXPECT_THAT([&] { lstm_step(projected, {state, state}, weight.t()); }, says("expected recurrent_weight [4H, H] with 4H = 20, H = 5, got [5, 20]"));
+  EXPECT_THAT([&] { lstm_step(projected, {state, state.to(at::kDouble)}, weight); }, says("expected cell of the type of projected (Float), got Double"));
+}
+
 }  // namespace
 }  // namespace attend::layers

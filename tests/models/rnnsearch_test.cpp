@@ -13,12 +13,15 @@ namespace {
 const RnnsearchOptions small_rnnsearch = {.embedding = 3, .hidden = 4, .decoder_hidden = 5, .alignment = 6, .maxout = 2};
 
 std::vector<RnnsearchOptions> all_rnnsearch_forms() {
-  std::vector<RnnsearchOptions> forms = {small_rnnsearch, small_rnnsearch};
+  std::vector<RnnsearchOptions> forms = {small_rnnsearch, small_rnnsearch, small_rnnsearch};
   forms[1].tied = true, forms[1].maxout = 3;
+  forms[2].cell = layers::Cell::lstm;
   return forms;
 }
 
-std::string rnnsearch_form(const RnnsearchOptions& options) { return options.tied ? "tied" : "plain"; }
+std::string rnnsearch_form(const RnnsearchOptions& options) {
+  return std::string(name_of(options.cell)) + (options.tied ? " tied" : " plain");
+}
 
 std::shared_ptr<Rnnsearch> make_rnnsearch(const RnnsearchOptions& options) {
   const auto model = std::make_shared<Rnnsearch>(rules::source_vocabulary, rules::target_vocabulary, options);
@@ -29,11 +32,13 @@ std::shared_ptr<Rnnsearch> make_rnnsearch(const RnnsearchOptions& options) {
 reference::RnnsearchModel equations_of(const Rnnsearch& model, const RnnsearchOptions& options) {
   reference::Affine output = rules::affine_of(model, "output");
   if (options.tied) output.weight = rules::named(model, "target_embedding.weight");
+  const auto cell = options.cell == layers::Cell::lstm ? reference::RecurrentCell::lstm : reference::RecurrentCell::gru_reset_before;
   return {.embedding = options.embedding,
           .decoder_hidden = options.decoder_hidden,
+          .cell = cell,
           .source_embedding = rules::named(model, "source_embedding.weight"),
           .target_embedding = rules::named(model, "target_embedding.weight"),
-          .encoder_sizes = {reference::RecurrentCell::gru_reset_before, options.embedding, options.hidden, 1, 2},
+          .encoder_sizes = {cell, options.embedding, options.hidden, 1, 2},
           .encoder = rules::recurrent_of(model, "encoder", 1, true),
           .first_state = rules::affine_of(model, "first_state"),
           .score = reference::projected_additive(rules::named(model, "attention.query_projection"), rules::named(model, "attention.key_projection"),
@@ -72,9 +77,10 @@ TEST(Rnnsearch, KeepsTheRulesOfItsKind) {
 
 TEST(Rnnsearch, HasTheGradientsOfItsFormula) {
   const RnnsearchOptions plain = {.embedding = 2, .hidden = 2, .decoder_hidden = 3, .alignment = 2, .maxout = 2, .label_smoothing = 0.1};
-  RnnsearchOptions tied = plain;
+  RnnsearchOptions tied = plain, lstm = plain;
   tied.tied = true;
-  for (const RnnsearchOptions& options : {plain, tied}) rules::expect_gradients(*make_rnnsearch(options), rnnsearch_form(options));
+  lstm.cell = layers::Cell::lstm;
+  for (const RnnsearchOptions& options : {plain, tied, lstm}) rules::expect_gradients(*make_rnnsearch(options), rnnsearch_form(options));
 }
 
 TEST(Rnnsearch, DropsOnlyWhileTraining) {
@@ -91,6 +97,15 @@ TEST(Rnnsearch, LearnsToCopyAndToReverse) {
               10, 10, RnnsearchOptions{.embedding = 16, .hidden = 24, .decoder_hidden = 32, .alignment = 24, .maxout = 16});
         },
         reversed);
+}
+
+TEST(Rnnsearch, LearnsToCopyWithAnLstm) {
+  rules::expect_to_learn(
+      [] {
+        return std::make_shared<Rnnsearch>(
+            10, 10, RnnsearchOptions{.embedding = 16, .hidden = 24, .decoder_hidden = 32, .alignment = 24, .maxout = 16, .cell = layers::Cell::lstm});
+      },
+      /*reversed=*/false);
 }
 
 TEST(Rnnsearch, ItsPageListsEveryOption) { rules::expect_page_to_list("docs/systems/rnnsearch.md", describe_options<RnnsearchOptions>()); }

@@ -80,6 +80,18 @@ Vector conditional_gru(const RnnsearchModel& model, const Vector& token, const V
   return next;
 }
 
+// The same of an LSTM's gates i, f, g, o: `cell` goes on with the state.
+Vector conditional_lstm(const RnnsearchModel& model, const Vector& token, const Vector& state, const Vector& context, Vector& cell) {
+  const std::size_t D = state.size();
+  const Vector given = total({mapped(model.of_token, token), mapped(model.of_context, context), mapped(model.of_state, state)});
+  Vector next = state;
+  for (std::size_t d = 0; d < D; ++d) {
+    cell[d] = logistic(given[D + d]) * cell[d] + logistic(given[d]) * std::tanh(given[2 * D + d]);
+    next[d] = logistic(given[3 * D + d]) * std::tanh(cell[d]);
+  }
+  return next;
+}
+
 }  // namespace
 
 DecodedOutcome rnn(const RnnModel& model, const TokenRow& source, const TokenRow& target) {
@@ -112,6 +124,7 @@ DecodedOutcome rnn(const RnnModel& model, const TokenRow& source, const TokenRow
 DecodedOutcome rnnsearch(const RnnsearchModel& model, const TokenRow& source, const TokenRow& target) {
   const RecurrentOutcome encoded = recurrent(model.encoder_sizes, model.encoder, embedded_tokens(model.source_embedding, source, model.embedding));
   Vector state = each_tanh(mapped(model.first_state, encoded.states[1].hidden));  // of ←h_1
+  Vector cell(state.size(), 0.0);
   DecodedOutcome outcome;
   for (const std::int64_t token : target) {
     const Vector y = embedded_token(model.target_embedding, token, model.embedding);
@@ -119,7 +132,7 @@ DecodedOutcome rnnsearch(const RnnsearchModel& model, const TokenRow& source, co
     const Vector deep = total({mapped(model.deep_of_state, state), mapped(model.deep_of_token, y), mapped(model.deep_of_context, read.context)});
     outcome.logits.push_back(mapped(model.output, largest_of_pairs(deep)));
     outcome.alignments.push_back(read.weights);
-    state = conditional_gru(model, y, state, read.context);
+    state = model.cell == RecurrentCell::lstm ? conditional_lstm(model, y, state, read.context, cell) : conditional_gru(model, y, state, read.context);
   }
   return outcome;
 }

@@ -38,6 +38,7 @@ DecodedOutcome rnn(const RnnModel& model, const TokenRow& source, const TokenRow
 // Bahdanau 2014 appendix A; gates one below the other: r, z, candidate.
 struct RnnsearchModel {
   std::int64_t embedding = 1, decoder_hidden = 1;
+  RecurrentCell cell = RecurrentCell::gru_reset_before;  // of the decoder; or lstm
   Vector source_embedding, target_embedding;
   RecurrentSizes encoder_sizes;
   std::vector<RecurrentWeights> encoder;

@@ -89,5 +89,12 @@ TORCH_MODULE(Recurrent);
 ATTEND_API Tensor gru_step(const Tensor& projected, const Tensor& hidden, const Tensor& recurrent_weight, const Tensor& recurrent_bias,
                            Reset reset = Reset::after);
 
+// The same of an LSTM, of i, f, g and o:
+//   projected         [B, 4H]   W_i x + b_i + b_h
+//   before            hidden and cell, [B, H] each
+//   recurrent_weight  [4H, H]
+//   →                 hidden and cell after the step, [B, H] each
+ATTEND_API RecurrentState lstm_step(const Tensor& projected, const RecurrentState& before, const Tensor& recurrent_weight);
+
 }  // namespace layers
 }  // namespace attend

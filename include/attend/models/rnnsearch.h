@@ -17,6 +17,7 @@ struct RnnsearchOptions {
   std::int64_t decoder_hidden = 512;
   std::int64_t alignment = 256;
   std::int64_t maxout = 256;
+  layers::Cell cell = layers::Cell::gru;
   bool tied = false;
   double dropout = 0.0;
   double label_smoothing = 0.0;
@@ -28,6 +29,7 @@ struct RnnsearchOptions {
     visitor("decoder_hidden", self.decoder_hidden, "width of the decoder (n)");
     visitor("alignment", self.alignment, "hidden width of the alignment model (n')");
     visitor("maxout", self.maxout, "width of the maxout layer before the output (l)");
+    visitor("cell", self.cell, "recurrent cell of encoder and decoder (gru in the paper)");
     visitor("tied", self.tied, "whether the target's embedding is the output's weight, which needs equal widths (Press and Wolf 2017)");
     visitor("dropout", self.dropout, "probability that an activation is dropped while training");
     visitor("label_smoothing", self.label_smoothing, "weight of the uniform distribution in the training target");
@@ -39,9 +41,10 @@ struct RnnsearchOptions {
 // Alignment model:  e_ij = v_aᵀ tanh(W_a s_{i−1} + U_a h_j),  α_i = softmax(e_i),  c_i = Σ_j α_ij h_j                        A.1.2, A.2.2
 // Decoder's cell:   r_i = σ(W_r y_{i−1} + U_r s_{i−1} + C_r c_i),  z_i likewise                                           A.2.2
 //                   s̃_i = tanh(W y_{i−1} + U(r_i ∘ s_{i−1}) + C c_i),  s_i = (1 − z_i) ∘ s̃_i + z_i ∘ s_{i−1}
+// With Cell::lstm encoder and decoder are LSTMs, whose gates i, f, g, o take W y_{i−1} + U s_{i−1} + C c_i, and whose cell begins at 0 (not in the paper).
 // Deep output:      t̃_i = U_o s_{i−1} + V_o y_{i−1} + C_o c_i,  t_i = max of its pairs,  p(y_i | …) = softmax(W_o t_i)          A.2.2
-// y stands for its embedding E y. With the target given, all steps of attention and cell are one operation, layers::attentive_gru; what doesn't depend on the
-// state is taken for all steps in one product: U_a h_j, W y of the three gates, and after the last step the whole deep output.
+// y stands for its embedding E y. With the target given, all steps of attention and cell are one operation, layers::attentive_decoder; what doesn't depend on
+// the state is taken for all steps in one product: U_a h_j, W y of the gates, and after the last step the whole deep output.
 // Deviations: z keeps the state where the paper's 1 − z does (the same network, with z's weights negated); gates, alignment model, deep output, first state
 // and output have biases, which the paper leaves out "to increase readability"; parameters begin uniform in ±√(1 / fan-in), not orthogonal. The output reads
 // s_{i−1}, as the appendix says; equation 4 of the paper's body has s_i.
@@ -57,13 +60,13 @@ class ATTEND_API Rnnsearch : public SequenceToSequence {
 
  private:
   struct Encoded {
-    Tensor memory;  // h [B, Ls, 2H]
-    Tensor keys;    // U_a h [B, Ls, A]
-    Tensor start;   // s_0 [B, D]
+    Tensor memory;                 // h [B, Ls, 2H]
+    Tensor keys;                   // U_a h [B, Ls, A]
+    layers::RecurrentState start;  // s_0 and, of an LSTM, its cell: [B, D]
   };
   Encoded read_source(const TokenBatch& source);
-  // s_{i−1} [B, D], from_token W y_{i−1} [B, 3D], context c_i [B, 2H] → s_i [B, D]
-  Tensor next_state(const Tensor& state, const Tensor& from_token, const Tensor& context);
+  // s_{i−1} [B, D], from_token W y_{i−1} [B, G·D], context c_i [B, 2H] → s_i [B, D]
+  layers::RecurrentState next_state(const layers::RecurrentState& state, const Tensor& from_token, const Tensor& context);
   // s_{i−1} [B, L, D], y_{i−1} [B, L, E], c_i [B, L, 2H] → scores [B, L, V]
   Tensor deep_output(const Tensor& states, const Tensor& embedded, const Tensor& contexts);
   Tensor drop(const Tensor& activation) { return at::dropout(activation, options_.dropout, is_training()); }
@@ -75,7 +78,7 @@ class ATTEND_API Rnnsearch : public SequenceToSequence {
   torch::nn::Linear deep_of_state_{nullptr}, deep_of_token_{nullptr}, deep_of_context_{nullptr};
   Alignment attention_{nullptr};
   layers::TokenOutput output_{nullptr};
-  Tensor gates_of_state_;  // U_r, U_z, U one below the other: [3D, D]
+  Tensor gates_of_state_;  // U of the gates one below the other: [G·D, D], of r, z, s̃ or of i, f, g, o
 };
 
 }  // namespace attend::models
