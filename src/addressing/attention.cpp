@@ -130,6 +130,13 @@ WindowTensors AttentionImpl::window(const Tensor& query, std::int64_t keys, cons
   throw InvalidArgument(format("{}: unknown window", attention_name));
 }
 
+std::string AttentionImpl::explain() const {
+  ReadOptions how;
+  how.normalizer = options_.normalizer;
+  how.path = options_.path;
+  return addressing::explain(how, dot_form() ? ScoreForm::dot : additive_form() ? ScoreForm::additive : ScoreForm::any);
+}
+
 AttentionResult AttentionImpl::forward(const Tensor& query, const Tensor& key, const Tensor& value, const Mask& mask, bool return_weights,
                                        const AttentionPlace& place) {
   check_shape(attention_name, "query", query, {{"B"}, {"Lq"}, {"Eq", query_size_}});

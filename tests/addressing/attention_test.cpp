@@ -216,6 +216,15 @@ TEST(AttentionModule, PrintsWhatItIs) {
   EXPECT_EQ(text.str(), "attend::addressing::Attention(query_size=4, key_size=6, score=additive, normalizer=softmax, window=global)");
 }
 
+TEST(AttentionModule, ExplainsWhichPathItTakes) {
+  const auto explained = [](const AttentionOptions& options) { return Attention(3, 3, options)->explain(); };
+  EXPECT_THAT(explained({.score = Score::general}), testing::StartsWith("fused: on the CPU, for at least"));
+  EXPECT_EQ(explained({.score = Score::additive}), "fused: on the CPU");
+  EXPECT_EQ(explained({.score = Score::location}), "composed: no fused kernel of this mechanism exists in this version");
+  EXPECT_EQ(explained({.score = Score::dot, .normalizer = Normalizer::sparsemax}), "composed: no fused kernel of this normalizer exists in this version");
+  EXPECT_EQ(explained({.score = Score::dot, .path = Path::composed}), "composed: it was asked for");
+}
+
 TEST(AttentionModule, ACloneHasParametersOfItsOwn) {
   const torch::NoGradGuard no_gradient;  // which would take another kernel
   for (const AttentionOptions& options : all_options()) {

@@ -131,6 +131,8 @@ class ATTEND_API AttentionImpl : public torch::nn::Cloneable<AttentionImpl> {
                           const AttentionPlace& place = {});
 
   const AttentionOptions& options() const { return options_; }
+  // Which path its calls take, and why: one line, as explain() of read().
+  std::string explain() const;
 
  private:
   // Of dot, scaled-dot and general.
