@@ -18,37 +18,11 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Packed copies are kept small: those of some key heads of the batch at a time.
-class HeadGroups {
- public:
-  template <class T>
-  static HeadGroups of(const DotProductInput& input, std::int64_t numbers_per_head) {
-    constexpr std::int64_t most_bytes = 8 << 20;
-    const std::int64_t all = input.batch() * input.key_heads();
-    return {all, std::clamp<std::int64_t>(most_bytes / (1 + numbers_per_head * static_cast<std::int64_t>(sizeof(T))), 1, std::max<std::int64_t>(1, all))};
-  }
-  std::int64_t at_once() const { return at_once_; }
-  // each(first, count) of key heads.
-  template <class F>
-  void for_each(const F& each) const {
-    for (std::int64_t first = 0; first < all_; first += at_once_) each(first, std::min(at_once_, all_ - first));
-  }
-
- private:
-  HeadGroups(std::int64_t all, std::int64_t at_once) : all_(all), at_once_(at_once) {}
-  std::int64_t all_, at_once_;
-};
-
 // Panels of one key head of the batch.
 template <class T>
 void pack_head(const Tensor& rows, std::int64_t head, double scale, T* panels) {
   const Rows<const T> from(rows);
   kernels::pack_panels(rows.size(2), rows.size(3), from.at(head / rows.size(1), head % rows.size(1), 0), from.row, static_cast<T>(scale), panels);
-}
-
-template <class T>
-Tensor panels_for(const Tensor& rows, std::int64_t heads) {
-  return at::empty({heads, kernels::panels_size<T>(rows.size(2), rows.size(3))}, rows.options());
 }
 
 // Rows that kernels read beyond their end get zeros there.
@@ -83,7 +57,7 @@ class Forward {
     if (all >= 4 * at::get_num_threads())
       run_whole_heads(all);
     else
-      run_blocks();
+      run_blocks(all);
     return finite_ ? std::optional(output_) : std::nullopt;
   }
 
@@ -105,20 +79,22 @@ class Forward {
     }, blocks_of_head() * operations_of_block());
   }
 
-  // All threads read the keys of some heads, packed by all.
-  void run_blocks() {
-    const HeadGroups groups = HeadGroups::of<T>(input_, panels());
-    Tensor packed = panels_for<T>(input_.key, groups.at_once());
-    groups.for_each([&](std::int64_t first, std::int64_t count) {
+  // All threads read the keys of some heads, packed by all: so many at a time that the copies stay small.
+  void run_blocks(std::int64_t all) {
+    constexpr std::int64_t most_bytes = 8 << 20;
+    const std::int64_t at_once = std::clamp<std::int64_t>(most_bytes / (1 + panels() * static_cast<std::int64_t>(sizeof(T))), 1, std::max<std::int64_t>(1, all));
+    Tensor packed = at::empty({at_once, panels()}, input_.key.options());
+    for (std::int64_t first = 0; first < all && finite_; first += at_once) {
+      const std::int64_t count = std::min(at_once, all - first);
       in_parallel(count, [&](std::int64_t i) {
-        if (memory_is_finite(first + i)) pack_head<T>(input_.key, first + i, kernels::key_panel_scale(form_), packed.data_ptr<T>() + i * packed.size(1));
-      }, 4 * packed.size(1));
+        if (memory_is_finite(first + i)) pack_head<T>(input_.key, first + i, kernels::key_panel_scale(form_), packed.data_ptr<T>() + i * panels());
+      }, 4 * panels());
       if (!finite_) return;
       in_parallel(count * blocks_of_head(), [&](std::int64_t task) {
         const std::int64_t head = task / blocks_of_head();
-        run_block(first + head, task % blocks_of_head(), packed.data_ptr<T>() + head * packed.size(1), thread_scratch<T>(scratch()));
+        run_block(first + head, task % blocks_of_head(), packed.data_ptr<T>() + head * panels(), thread_scratch<T>(scratch()));
       }, operations_of_block());
-    });
+    }
   }
 
   bool rows_are_finite(std::int64_t rows, std::int64_t width, const T* from, std::int64_t stride) {
@@ -292,7 +268,7 @@ Tensor composed(const DotProductInput& input) {
   return at::matmul(weights, repeat_heads(input.value, input.heads()));                           // [B, Hq, Lq, Dv]
 }
 
-// libtorch takes no undefined inputs here: what isn't there is an empty tensor. The numbers are in the order of options_of().
+// libtorch takes no undefined inputs here: what isn't there is an empty tensor.
 class FusedDotProduct : public torch::autograd::Function<FusedDotProduct> {
  public:
   // `output` is of these inputs.
