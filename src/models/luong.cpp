@@ -77,7 +77,7 @@ Tensor Luong::attentional_vector(const Tensor& hidden, const Tensor& memory, con
   const AttentionResult read = attention_(hidden, memory, memory, Mask::lengths(lengths), false, place);
   if (reads != nullptr) reads->push_back(read);
   const Tensor& context = read.context;                                                           // [B, L, 2H]
-  return drop(at::tanh(combine_(at::cat({context, hidden}, 2))));                                 // [B, L, D]
+  return at::tanh(combine_(at::cat({context, hidden}, 2)));                                       // [B, L, D]
 }
 
 std::vector<LossTerm> Luong::losses_of_draws(const std::vector<AttentionResult>& reads, const Tensor& logits, const Tensor& wanted) {
@@ -105,7 +105,7 @@ Tensor Luong::fed_step_by_step(const Tensor& embedded, const Encoded& encoded, c
   for (std::int64_t t = 0; t < embedded.size(1); ++t) {
     const layers::RecurrentResult one = decoder_(at::cat({embedded.slice(1, t, t + 1), fed}, 2), Tensor(), state);
     state = one.state;
-    fed = attentional_vector(drop(one.output), encoded.memory, lengths, t, &reads);               // [B, 1, D]
+    fed = attentional_vector(one.output, encoded.memory, lengths, t, &reads);               // [B, 1, D]
     vectors.push_back(fed);
   }
   return at::cat(vectors, 1);
@@ -136,21 +136,10 @@ Tensor Luong::fed_at_once(const Tensor& embedded, const Encoded& encoded, const 
   input.values = at::matmul(encoded.memory, combine_->weight.slice(1, 0, memory).t());            // [B, Ls, D]
   input.combine_weight = combine_->weight.slice(1, memory);
   input.lengths = lengths;
-  if (is_training() && options_.dropout > 0) draw_multipliers(input);
   const layers::InputFeedingResult decoded = layers::input_feeding_decoder(input, options_.attention.path);
   if (Recording::wants(*attention_))
     Recording::report(*attention_, "alignment", decoded.weights.unsqueeze(1), {"batch", "head", "query", "key"});
   return decoded.vectors;
-}
-
-// The same draws in the same order as step by step: of h_t, then of h̃_t.
-void Luong::draw_multipliers(layers::InputFeedingInput& input) const {
-  const std::int64_t steps = input.projected.size(1);
-  input.hidden_multipliers = at::empty({steps, input.hidden.size(0), input.hidden.size(1)}, input.projected.options());
-  input.vector_multipliers = at::empty_like(input.hidden_multipliers);
-  for (std::int64_t t = 0; t < steps; ++t)
-    for (const Tensor& multipliers : {input.hidden_multipliers, input.vector_multipliers})
-      multipliers[t].bernoulli_(1 - options_.dropout).div_(1 - options_.dropout);
 }
 
 ModelOutput Luong::forward(const TokenBatch& source, const TokenBatch& target) {
@@ -169,7 +158,7 @@ ModelOutput Luong::forward(const TokenBatch& source, const TokenBatch& target) {
   } else {
     attentional = fed_step_by_step(embedded, encoded, source.lengths, reads);
   }
-  const Tensor logits = output_(attentional, target_embedding_->weight);                          // [B, Lt, V]
+  const Tensor logits = output_(drop(attentional), target_embedding_->weight);                          // [B, Lt, V]
   ModelOutput output{logits, {{"cross_entropy", cross_entropy(logits, wanted, is_training() ? options_.label_smoothing : 0.0)}}};
   // in evaluation nothing is drawn
   if (!score_function_.is_empty() && attention_->is_training())

@@ -16,7 +16,7 @@ const std::vector<System>& systems() {
        "docs/results.md"},
       {"B3", "luong", "Luong, Pham, Manning 2015, Effective Approaches to Attention-based Neural Machine Translation",
        "recurrent encoder-decoder, attention on the decoder's state after the cell, attentional vector before the output",
-       {"B3-cmudict-quickstart", "B3-cmudict-attention", "B3-g2p", "B3-g2p-local-m", "B3-g2p-local-p"},
+       {"B3-cmudict-quickstart", "B3-cmudict-attention", "B3-g2p", "B3-g2p-local-m", "B3-g2p-local-p", "B3-g2p-input-feeding"},
        "docs/results.md"},
       {"B4", "attention-layer", "the additive score of Bahdanau, Cho, Bengio 2014 (appendix A.1.2) as a layer over whole output sequences",
        "GRU encoder-decoder; all outputs of both go through one attention layer, whose context stands beside the decoder's output before the softmax",

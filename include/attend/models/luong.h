@@ -49,6 +49,7 @@ struct LuongOptions {
 // Attentional vector:                                   h̃_t = tanh(W_c [c_t ; h_t])                        equation 5
 // Output:                                               p(y_t | y_<t, x) = softmax(W_s h̃_t)                equation 6
 // The decoder's first state is tanh(W_0 · the encoder's last states); the paper passes them on unchanged, which needs equal widths.
+// Dropout falls on embeddings, h̄_s and what the output takes of h̃_t, and without input feeding on h_t; never on what goes round from step to step (Zaremba 2014).
 // Every score and window of addressing::Attention can be taken. Query t is target place t, counted from 0: where local-m's window stands.
 // Without input feeding the whole target goes through decoder, attention and output in one call each. With it decoder and attention are one operation
 // for one layer, scores dot, scaled-dot, general and additive, softmax, the global window and attention.path other than "composed"; else they go
@@ -79,7 +80,6 @@ class ATTEND_API Luong : public SequenceToSequence {
                             std::vector<AttentionResult>* reads = nullptr);
   Tensor fed_step_by_step(const Tensor& embedded, const Encoded& encoded, const Tensor& lengths, std::vector<AttentionResult>& reads);
   Tensor fed_at_once(const Tensor& embedded, const Encoded& encoded, const Tensor& lengths);
-  void draw_multipliers(layers::InputFeedingInput& input) const;
   // The losses of what was drawn for target tokens `wanted` [B, Lt], of which `logits` [B, Lt, V] came.
   std::vector<LossTerm> losses_of_draws(const std::vector<AttentionResult>& reads, const Tensor& logits, const Tensor& wanted);
   Tensor drop(const Tensor& activation) { return at::dropout(activation, options_.dropout, is_training()); }
