@@ -6,7 +6,11 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 preset=$1 folder=$2
 shift 2
 
-"$root/scripts/install_packages.sh"
+if [ "$preset" = release ]; then
+  "$root/scripts/install_packages.sh"
+else
+  "$root/scripts/install_packages.sh" --tests
+fi
 
 cd "$root"
 # Ninja configures again by itself when a CMakeLists.txt changes, but knows nothing of presets and options.

@@ -1,9 +1,18 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of packages.txt that are missing. Quick, and without any right, where none is.
+# Installs the Debian packages that are missing: of packages.txt, and with --tests of packages-test.txt too. Quick, and without any right, where none is.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-mapfile -t wanted < <(sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' packages.txt)
+lists=(packages.txt)
+case ${1-} in
+  '') ;;
+  --tests) lists+=(packages-test.txt) ;;
+  *)
+    printf 'install_packages: expected --tests or nothing, got %s\n' "$1" >&2
+    exit 2
+    ;;
+esac
+mapfile -t wanted < <(sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "${lists[@]}")
 
 stop() {
   printf 'install_packages: %s\n' "$@" >&2

@@ -3,12 +3,12 @@
 #include <cmath>
 
 #include "addressing/normalize.h"
+#include "addressing/recorded_read.h"
 #include "attend/addressing/scores/cosine.h"
 #include "attend/addressing/scores/general.h"
 #include "attend/addressing/scores/location.h"
 #include "attend/addressing/windows/local_m.h"
 #include "attend/addressing/windows/local_p.h"
-#include "attend/core/recording.h"
 #include "attend/core/shapes.h"
 
 namespace attend::addressing {
@@ -146,7 +146,6 @@ AttentionResult AttentionImpl::forward(const Tensor& query, const Tensor& key, c
     throw InvalidArgument(format("{}: expected at most {} keys, as many as the location score has positions, got key {}; train with more positions",
                                  attention_name, options_.positions, shape_text(key)));
   if (place.first_query < 0) throw InvalidArgument(format("{}: expected first_query ≥ 0, got {}", attention_name, place.first_query));
-  const bool recorded = Recording::wants(*this);
   ReadOptions how;
   how.normalizer = options_.normalizer;
   if (options_.window != Window::global) how.window = [&](const Tensor& q) { return window(q, key.size(1), mask, place); };
@@ -156,18 +155,17 @@ AttentionResult AttentionImpl::forward(const Tensor& query, const Tensor& key, c
   how.expected = options_.expected;
   how.dropout = is_training() ? options_.dropout : 0.0;
   how.dropout_origin.query = place.first_query;
-  how.return_weights = return_weights || recorded;
+  how.return_weights = return_weights;
   how.path = options_.path;
   const auto read_with = [&](const auto& compare) {
-    return read(attention_name, query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1), compare, mask, how);  // [B, 1, Lq, Ev]
+    return recorded_read(*this, "alignment", attention_name, query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1), compare, mask, how);  // [B, 1, Lq, Ev]
   };
   const std::optional<DotForm> dot = dot_form();
   const std::optional<AdditiveForm> additive = additive_form();
   AttentionResult result = dot        ? read_with(*dot)
                            : additive ? read_with(*additive)
                                       : read_with([this](const Tensor& q, const Tensor& k) { return score(q, k); });
-  if (recorded) Recording::report(*this, "alignment", result.weights, {"batch", "head", "query", "key"});
-  return {result.context.squeeze(1), return_weights ? result.weights : Tensor(), result.log_probability, result.entropy};
+  return {result.context.squeeze(1), result.weights, result.log_probability, result.entropy};
 }
 
 }  // namespace attend::addressing

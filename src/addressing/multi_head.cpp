@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "addressing/finite.h"
+#include "addressing/recorded_read.h"
 #include "attend/addressing/dot_product.h"
-#include "attend/core/recording.h"
 #include "attend/core/shapes.h"
 
 namespace attend::addressing {
@@ -99,20 +99,18 @@ AttentionResult MultiHeadImpl::read_as(const char* kind, const Tensor& query, co
   check_shape(multi_head_name, "query", query, {{"B"}, {"Lq"}, {"E", query_size_}});
   check_floating(multi_head_name, "query", query);
   if (first_query < 0) throw InvalidArgument(format("{}: expected first_query ≥ 0, got {}", multi_head_name, first_query));
-  const bool recorded = Recording::wants(*this);
   ReadOptions how;
   how.soft_cap = options_.soft_cap;
   how.dropout = is_training() ? options_.dropout : 0.0;
   how.dropout_origin.query = first_query;
-  how.return_weights = return_weights || recorded;
+  how.return_weights = return_weights;
   how.path = options_.path;
   const Tensor heads = projected(wide(query), query_projection_, query_bias_, options_.heads).to(query.scalar_type());  // [B, Hq, Lq, Dk]
   const DotForm score{1.0 / std::sqrt(static_cast<double>(options_.key_width))};
-  const AttentionResult result = addressing::read(multi_head_name, heads, memory.key, memory.value, score, mask, how);  // context [B, Hq, Lq, Dv]
+  const AttentionResult result = recorded_read(*this, kind, multi_head_name, heads, memory.key, memory.value, score, mask, how);  // context [B, Hq, Lq, Dv]
   const Tensor side_by_side = wide(result.context).transpose(1, 2).reshape({query.size(0), query.size(1), options_.heads * options_.value_width});
   const Tensor output = linear(side_by_side, output_projection_, output_bias_).to(query.scalar_type());  // [B, Lq, E]
-  if (recorded) Recording::report(*this, kind, result.weights, {"batch", "head", "query", "key"});
-  return {output, return_weights ? result.weights : Tensor(), {}, {}};
+  return {output, result.weights, {}, {}};
 }
 
 AttentionResult MultiHeadImpl::forward(const Tensor& query, const Tensor& key, const Tensor& value, const Mask& mask, bool return_weights) {
@@ -136,14 +134,12 @@ void LearnedQueriesImpl::pretty_print(std::ostream& stream) const { stream << le
 AttentionResult LearnedQueriesImpl::forward(const Tensor& key, const Tensor& value, const Mask& mask, bool return_weights) {
   check_shape(learned_queries_name, "key", key, {{"B"}, {"Lk"}, {"Ek", key_size_}});
   check_shape(learned_queries_name, "value", value, {{"B", key.size(0)}, {"Lk", key.size(1)}, {"Ev"}});
-  const bool recorded = Recording::wants(*this);
   ReadOptions how;
-  how.return_weights = return_weights || recorded;
+  how.return_weights = return_weights;
   how.path = path_;
   const Tensor query = queries_.to(key.scalar_type()).expand({key.size(0), 1, count_, key_size_});  // [B, 1, M, Ek]
-  const AttentionResult result = addressing::read(learned_queries_name, query, key.unsqueeze(1), value.unsqueeze(1), DotForm{}, mask, how);  // [B, 1, M, Ev]
-  if (recorded) Recording::report(*this, "alignment", result.weights, {"batch", "head", "query", "key"});
-  return {result.context.reshape({key.size(0), count_ * value.size(2)}), return_weights ? result.weights : Tensor(), {}, {}};
+  const AttentionResult result = recorded_read(*this, "alignment", learned_queries_name, query, key.unsqueeze(1), value.unsqueeze(1), DotForm{}, mask, how);  // [B, 1, M, Ev]
+  return {result.context.reshape({key.size(0), count_ * value.size(2)}), result.weights, {}, {}};
 }
 
 }  // namespace attend::addressing

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 
 #include "addressing/finite.h"
 #include "addressing/fused_read.h"
@@ -26,7 +27,8 @@ class Weights {
     heads_ = indices("head", heads, query.size(1));
     seen_ = mask.spans(where, {query.size(0), query.size(1), query.size(2), key.size(2)}, query);
     if (options.window) window_ = options.window(is_finite(query.detach()) ? query : zero_rows(query, finite_rows(query)));
-    options_.path = Path::composed;
+    // additive scores are made fused where they can be: a part of the composed form has A times as many numbers as weights
+    options_.path = std::is_same_v<Score, AdditiveForm> ? Path::automatic : Path::composed;
     options_.return_weights = true;
     options_.dropout = 0;
   }
@@ -74,11 +76,12 @@ class Weights {
   WindowTensors window_;
 };
 
-// Which of `parts` equal parts of `count` each place belongs to: int64 [count].
-Tensor part_of_places(std::int64_t count, std::int64_t parts, const Tensor& like) {
-  Tensor part = at::zeros({count}, like.options().dtype(at::kLong).requires_grad(false));
-  for (std::int64_t p = 0; p < parts; ++p) part.slice(0, p * count / parts, (p + 1) * count / parts).fill_(p);
-  return part;
+// Length of the blocks of a thumbnail that has at most `most` of them.
+std::int64_t block_length(std::int64_t count, std::int64_t most) { return std::max<std::int64_t>(1, (count + most - 1) / most); }
+
+// The block that each place belongs to: int64 [count].
+Tensor block_of_places(std::int64_t count, std::int64_t block, const Tensor& like) {
+  return at::div(at::arange(count, like.options().dtype(at::kLong).requires_grad(false)), block, "floor");
 }
 
 template <class Score>
@@ -89,12 +92,13 @@ WeightSummary summarise(const char* where, const Tensor& query, const Tensor& ke
   const torch::NoGradGuard no_gradient;
   Weights<Score> weights(where, query, key, score, wanted.heads, mask, options);
   const std::int64_t B = query.size(0), H = weights.heads(), Lq = query.size(2), Lk = key.size(2), top = std::min(wanted.top, Lk);
-  const std::int64_t rows = std::min(wanted.rows, std::max<std::int64_t>(1, Lq)), columns = std::min(wanted.columns, std::max<std::int64_t>(1, Lk));
+  const std::int64_t block_rows = block_length(Lq, wanted.rows), block_columns = block_length(Lk, wanted.columns);
+  const std::int64_t rows = (Lq + block_rows - 1) / block_rows, columns = (Lk + block_columns - 1) / block_columns;
   const bool narrow = query.scalar_type() == at::kHalf || query.scalar_type() == at::kBFloat16;
   const auto numbers = query.options().dtype(narrow ? at::kFloat : query.scalar_type()).requires_grad(false);
   WeightSummary summary{at::full({B, H, Lq, top}, -1, numbers.dtype(at::kLong)), at::zeros({B, H, Lq, top}, numbers), at::zeros({B, H, Lq}, numbers),
-                        at::zeros({B, H, rows, columns}, numbers)};
-  const Tensor row_of = part_of_places(Lq, rows, query), column_of = part_of_places(Lk, columns, query);
+                        at::zeros({B, H, rows, columns}, numbers), block_rows, block_columns};
+  const Tensor row_of = block_of_places(Lq, block_rows, query), column_of = block_of_places(Lk, block_columns, query);
   constexpr std::int64_t most_numbers = 1 << 21;  // of a part
   const std::int64_t at_once = std::clamp<std::int64_t>(most_numbers / std::max<std::int64_t>(1, B * H * Lk), 1, std::max<std::int64_t>(1, Lq));
   for (std::int64_t first = 0; first < Lq; first += at_once) {
@@ -134,12 +138,22 @@ Tensor chosen_weights(const char* where, const Tensor& query, const Tensor& key,
   return choose(where, query, key, score, selection, mask, options);
 }
 
+Tensor chosen_weights(const char* where, const Tensor& query, const Tensor& key, const AdditiveForm& score, const WeightSelection& selection, const Mask& mask,
+                      const ReadOptions& options) {
+  return choose(where, query, key, score, selection, mask, options);
+}
+
 WeightSummary summarise_weights(const char* where, const Tensor& query, const Tensor& key, const ScoreFunction& score, const Mask& mask, const ReadOptions& options,
                                 const WeightSummaryOptions& wanted) {
   return summarise(where, query, key, score, mask, options, wanted);
 }
 
 WeightSummary summarise_weights(const char* where, const Tensor& query, const Tensor& key, const DotForm& score, const Mask& mask, const ReadOptions& options,
+                                const WeightSummaryOptions& wanted) {
+  return summarise(where, query, key, score, mask, options, wanted);
+}
+
+WeightSummary summarise_weights(const char* where, const Tensor& query, const Tensor& key, const AdditiveForm& score, const Mask& mask, const ReadOptions& options,
                                 const WeightSummaryOptions& wanted) {
   return summarise(where, query, key, score, mask, options, wanted);
 }

@@ -2,7 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include <functional>
+#include <initializer_list>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "cli/versions.h"
 
@@ -124,14 +128,57 @@ void add_show(CLI::App& app, Arguments& arguments) {
   command->callback([&arguments, given] { arguments.command = *given; });
 }
 
+// Takes --keep apart: NAME or NAME=SIZE.
+void read_keep(const std::string& text, ViewArguments& given) {
+  const std::size_t equals = text.find('=');
+  given.keep = text.substr(0, equals);
+  const std::string size = equals == std::string::npos ? "" : text.substr(equals + 1);
+  const bool is_number = !size.empty() && size.size() <= 6 && size.find_first_not_of("0123456789") == std::string::npos;
+  const bool is_size = is_number && std::stol(size) > 0;
+  const bool fits = given.keep == "all" ? equals == std::string::npos : equals == std::string::npos || is_size;
+  if ((given.keep != "all" && given.keep != "top-k" && given.keep != "thumbnail") || !fits)
+    throw CLI::ValidationError("--keep", "expected all, top-k, top-k=K, thumbnail or thumbnail=N with a K or N of at least 1, got " + text);
+  if (is_size) given.keep_size = std::stol(size);
+}
+
+// Options that don't go together. `is_given` tells which ones stood in the line.
+void check_view(const ViewArguments& given, const std::function<bool(const char*)>& is_given) {
+  const auto refuse = [&](std::initializer_list<const char*> options, const char* why) {
+    for (const char* option : options)
+      if (is_given(option)) throw CLI::ValidationError(option, why);
+  };
+  if (given.out.empty()) {
+    refuse({"--keep"}, "shortens an exported page; give --export NAME.html too");
+    refuse({"--example", "--dark"}, "is of --export; in the page that is opened one chooses there");
+    return;
+  }
+  const auto ends_in = [&](std::string_view end) { return given.out.size() > end.size() && std::string_view(given.out).ends_with(end); };
+  const bool is_page = ends_in(".html");
+  if (!is_page && !ends_in(".svg") && !ends_in(".png"))
+    throw CLI::ValidationError("--export", "expected a name that ends in .html, .svg or .png, got " + given.out);
+  refuse({"--port", "--no-open"}, "is of the page that is served; leave it out, or --export");
+  if (is_page) refuse({"--dark"}, "is of pictures; a page follows the reader's settings, and has a switch");
+  if (!is_page) refuse({"--keep"}, "shortens a page; pictures show all weights: export NAME.html, or leave it out");
+}
+
 void add_view(CLI::App& app, Arguments& arguments) {
   auto given = std::make_shared<ViewArguments>();
-  CLI::App* command = add_command(app, "view", "Export a recording as a picture", "attend view quickstart/words.attn --export attention.svg");
-  command->add_option("FILE", given->file, "A .attn file, or a run folder: its held-out examples")->required();
-  command->add_option("--export", given->out, "The picture to write: NAME.svg or NAME.png")->required();
-  command->add_option("--example", given->example, "The example with this id (default: the first)");
-  command->add_flag("--dark", given->dark, "Light on dark");
-  command->callback([&arguments, given] { arguments.command = *given; });
+  auto keep = std::make_shared<std::string>();
+  CLI::App* command = add_command(app, "view", "Look at a recording or run in the browser, or export it as a page or picture",
+                                  "attend view quickstart/words.attn\n  attend view runs/B3-cmudict-quickstart\n"
+                                  "  attend view quickstart/words.attn --export attention.html");
+  command->add_option("FILE", given->file, "A .attn file, or a run folder: its held-out examples and curves, also while it is training")->required();
+  command->add_option("--export", given->out, "Write a file instead of serving: NAME.html, a page that needs nothing else, or NAME.svg or NAME.png");
+  command->add_option("--keep", *keep, "What a page holds of the weights: all (default), top-k=K of each row (K: 8), thumbnail=N of at most N x N (N: 64)");
+  command->add_option("--example", given->example, "Export the example with this id (pictures: else the first; pages: else all)");
+  command->add_flag("--dark", given->dark, "A picture that is light on dark");
+  command->add_option("--port", given->port, "Port of 127.0.0.1 to serve on (default: a free one)")->check(CLI::Range(1, 65535));
+  command->add_flag("--no-open", given->no_open, "Only print the page's address, don't open a browser");
+  command->callback([&arguments, given, keep, command] {
+    check_view(*given, [command](const char* option) { return command->get_option(option)->count() > 0; });
+    if (command->get_option("--keep")->count() > 0) read_keep(*keep, *given);
+    arguments.command = *given;
+  });
 }
 
 void add_systems(CLI::App& app, Arguments& arguments) {

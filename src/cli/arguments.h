@@ -59,7 +59,10 @@ struct ShowArguments {
 
 struct ViewArguments {
   std::string file, out, example;
-  bool dark = false;
+  std::string keep = "all";    // of an exported page: all, top-k or thumbnail
+  std::int64_t keep_size = 0;  // top-k: weights of each row; thumbnail: most rows and columns; 0: the form's own
+  std::int64_t port = 0;       // 0: a free one
+  bool dark = false, no_open = false;
 };
 
 struct SystemsArguments {

@@ -30,6 +30,8 @@ InterruptScope::~InterruptScope() {
 
 bool is_interrupted() { return noted_signal != 0; }
 
+void forget_interrupt() { noted_signal = 0; }
+
 void end_by_signal() {
   std::signal(noted_signal, SIG_DFL);
   std::raise(noted_signal);

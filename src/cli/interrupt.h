@@ -14,6 +14,8 @@ class InterruptScope {
 
 // Whether a signal was noted.
 bool is_interrupted();
+// Forgets it: for commands that run until they are interrupted, and have then done what they should.
+void forget_interrupt();
 // Ends the process by the signal that was noted, as if it had not been caught, so that the caller sees how it ended.
 [[noreturn]] void end_by_signal();
 

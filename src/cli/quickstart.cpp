@@ -3,6 +3,7 @@
 #include "attend/data/sets/cmudict.h"
 #include "attend/io/file.h"
 #include "attend/io/json.h"
+#include "attend/view/page.h"
 #include "attend/view/picture.h"
 #include "attend/view/text.h"
 #include "cli/commands.h"
@@ -43,6 +44,7 @@ void show_words(tasks::Run& run, const std::filesystem::path& folder) {
     view::write_png(folder / (example.id + ".png"), example, example.items.front());
   }
   view::write_record(folder / "words.attn", record);
+  view::write_html(folder / "words.html", record, {.title = "words.attn"});
 }
 
 }  // namespace
@@ -62,9 +64,9 @@ void run(const QuickstartArguments& arguments) {
   const tasks::Evaluation evaluation = evaluate_with_progress(run, "test", options);
   print("\n" + score_text(run, evaluation) + "\n\n");
   show_words(run, folder);
-  print(format("\nEverything is in {}: the run, words.attn, and a .svg and .png of each word. Try your own words:\n"
-               "  echo attention | attend predict {}\n  attend show {}\n",
-               folder.string(), (folder / "run").string(), (folder / "words.attn").string()));
+  print(format("\nEverything is in {}: the run, words.attn, and a .svg and .png of each word. To look at the words, open {} in a browser.\n"
+               "Try your own words, in the terminal or in a page of the run:\n  echo attention | attend predict {}\n  attend view {}\n",
+               folder.string(), (folder / "words.html").string(), (folder / "run").string(), (folder / "run").string()));
 }
 
 }  // namespace attend::cli

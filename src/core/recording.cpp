@@ -17,6 +17,8 @@ bool lies_below(const std::string& path, const std::string& root) {
 }  // namespace
 
 Recording::Recording(const torch::nn::Module& root, RecordingOptions options) : options_(std::move(options)), outer_(innermost_recording) {
+  if (options_.most_pairs < 0 || options_.top < 1)
+    throw InvalidArgument(format("attend::Recording: expected most_pairs ≥ 0 and top ≥ 1, got {} and {}", options_.most_pairs, options_.top));
   std::vector<std::string> all_paths;
   for (const auto& item : root.named_modules()) {
     all_paths.push_back(item.key());
@@ -42,20 +44,54 @@ bool Recording::wants(const torch::nn::Module& module) {
   return innermost_recording != nullptr && innermost_recording->path_of(module) != nullptr;
 }
 
+std::optional<std::int64_t> Recording::keeps_largest(const torch::nn::Module& module, std::int64_t queries, std::int64_t keys) {
+  if (!wants(module)) return std::nullopt;
+  const RecordingOptions& options = innermost_recording->options_;
+  const bool too_many = options.most_pairs > 0 && queries > 0 && keys > options.most_pairs / queries && options.top < keys;
+  return too_many ? std::optional(options.top) : std::nullopt;
+}
+
 void Recording::report(const torch::nn::Module& module, const char* kind, const Tensor& tensor, std::vector<std::string> axes) {
-  if (!wants(module)) return;
-  if (tensor.dim() != static_cast<std::int64_t>(axes.size()))
-    throw InvalidArgument(format("attend::Recording::report: expected a name for each of {} dimensions, got {}", tensor.dim(), axes.size()));
-  Tensor kept = tensor.detach();
-  const auto head = std::find(axes.begin(), axes.end(), "head");
-  if (!innermost_recording->options_.heads.empty() && head != axes.end()) {
-    const std::int64_t dimension = head - axes.begin();
-    for (const std::int64_t chosen : innermost_recording->options_.heads)
-      if (chosen < 0 || chosen >= kept.size(dimension))
-        throw InvalidArgument(format("attend::Recording: expected heads from 0 to {}, got {}", kept.size(dimension) - 1, chosen));
-    kept = kept.index_select(dimension, at::tensor(innermost_recording->options_.heads, kept.options().dtype(at::kLong)));
-  }
-  innermost_recording->items_.push_back({*innermost_recording->path_of(module), kind, std::move(axes), std::move(kept)});
+  if (wants(module)) innermost_recording->keep(module, {"", kind, std::move(axes), tensor, {}});
+}
+
+void Recording::report(const torch::nn::Module& module, const char* kind, const Tensor& tensor, std::vector<std::string> axes, Largest largest) {
+  if (wants(module)) innermost_recording->keep(module, {"", kind, std::move(axes), tensor, std::move(largest)});
+}
+
+void Recording::keep(const torch::nn::Module& module, Item item) {
+  const std::int64_t dimensions = item.tensor.dim();
+  if (dimensions != static_cast<std::int64_t>(item.axes.size()))
+    throw InvalidArgument(format("attend::Recording::report: expected a name for each of {} dimensions, got {}", dimensions, item.axes.size()));
+  item.module = *path_of(module);
+  item.tensor = item.tensor.detach();
+  const bool of_pairs = dimensions >= 2 && item.axes.back() == "key" && item.axes[item.axes.size() - 2] == "query";
+  const bool too_many = of_pairs && !item.largest && keeps_largest(module, item.tensor.size(-2), item.tensor.size(-1));
+  choose(item, "head", "heads", options_.heads);
+  choose(item, "query", "steps", options_.steps);
+  if (too_many) keep_largest(item);
+  items_.push_back(std::move(item));
+}
+
+void Recording::choose(Item& item, const char* axis, const char* what, const std::vector<std::int64_t>& places) {
+  const auto found = std::find(item.axes.begin(), item.axes.end(), axis);
+  if (places.empty() || found == item.axes.end()) return;
+  const std::int64_t dimension = found - item.axes.begin(), length = item.tensor.size(dimension);
+  for (const std::int64_t chosen : places)
+    if (chosen < 0 || chosen >= length) throw InvalidArgument(format("attend::Recording: expected {} from 0 to {}, got {}", what, length - 1, chosen));
+  const Tensor indices = at::tensor(places, item.tensor.options().dtype(at::kLong));
+  item.tensor = item.tensor.index_select(dimension, indices);
+  if (!item.largest) return;
+  item.largest->keys = item.largest->keys.index_select(dimension, indices);
+  item.largest->entropy = item.largest->entropy.index_select(dimension, indices);
+}
+
+void Recording::keep_largest(Item& item) const {
+  const torch::NoGradGuard no_gradient;
+  const Tensor& weights = item.tensor;
+  const auto [values, keys] = weights.topk(options_.top, /*dim=*/-1);
+  item.largest = Largest{keys.masked_fill(values == 0, -1), -at::xlogy(weights, weights).sum(-1), weights.size(-1)};
+  item.tensor = values;
 }
 
 std::vector<Recording::Item> Recording::take() { return std::exchange(items_, {}); }

@@ -4,6 +4,7 @@
 #include "attend/core/recording.h"
 #include "attend/data/batches.h"
 #include "attend/data/split.h"
+#include "attend/tasks/metrics/perplexity.h"
 #include "tasks/text_data.h"
 #include "tasks/text_search.h"
 
@@ -13,7 +14,7 @@ namespace {
 // Weights over the source for each token of the target, read along it: [B, Lt, Ls]; undefined where the model aligns nothing.
 Tensor forced_alignment(models::SequenceToSequence& model, const models::TokenBatch& source, const models::TokenBatch& target) {
   if (model.alignment_module().empty()) return {};
-  Recording recording(model, RecordingOptions{{model.alignment_module()}, {}});
+  Recording recording(model, RecordingOptions{.modules = {model.alignment_module()}, .most_pairs = 0});
   models::DecoderState state = model.encode(source);
   std::vector<Tensor> weights;
   for (std::int64_t t = 0; t + 1 < target.tokens.size(1); ++t) {

@@ -41,7 +41,7 @@ std::vector<std::vector<decode::Hypothesis>> search_batch(models::SequenceToSequ
   models::DecoderState state = model.encode(source);
   std::optional<Recording> recording;
   const bool recorded = (alignments || needed_by != nullptr) && !model.alignment_module().empty();
-  if (recorded) recording.emplace(model, RecordingOptions{{model.alignment_module()}, {}});
+  if (recorded) recording.emplace(model, RecordingOptions{.modules = {model.alignment_module()}, .most_pairs = 0});
   decode::Stepper stepper;
   stepper.step = [&](const Tensor& previous) { return model.step(previous, state); };
   stepper.reorder = [&](const Tensor& rows) { state = models::SequenceToSequence::reorder(state, rows); };

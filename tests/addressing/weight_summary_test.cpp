@@ -63,10 +63,13 @@ TEST(WeightSummary, SaysOfAllWeightsWhatTheyAre) {
     const Tensor found = all.gather(3, got.top_keys.clamp_min(0)).masked_fill(got.top_keys < 0, 0.0);
     expect("weights of the top keys", found, got.top_weights);
     EXPECT_TRUE(((got.top_keys < 0) == (got.top_weights == 0)).all().item<bool>());
-    for (std::int64_t r = 0; r < 4; ++r)
+    EXPECT_EQ(got.block_rows, 3);
+    EXPECT_EQ(got.block_columns, 7);
+    ASSERT_EQ(got.thumbnail.sizes(), at::IntArrayRef({2, 2, 3, 5})) << "of 9 queries and 33 keys";
+    for (std::int64_t r = 0; r < 3; ++r)
       for (std::int64_t c = 0; c < 5; ++c)
         expect("thumbnail", got.thumbnail.select(3, c).select(2, r),
-               all.slice(2, r * 9 / 4, (r + 1) * 9 / 4).slice(3, c * 33 / 5, (c + 1) * 33 / 5).mean(at::IntArrayRef({2, 3})));
+               all.slice(2, r * 3, (r + 1) * 3).slice(3, c * 7, (c + 1) * 7).mean(at::IntArrayRef({2, 3})));
   }
 }
 
@@ -79,8 +82,8 @@ TEST(WeightSummary, TakesLongInputsInParts) {
     EXPECT_EQ(got.top_weights[0][0][i][0].item<float>(), wanted.max().item<float>()) << i;
     EXPECT_EQ(got.top_keys[0][0][i][0].item<std::int64_t>(), i < 500 ? -1 : wanted.argmax().item<std::int64_t>()) << i;
   }
-  EXPECT_EQ(got.thumbnail.sizes(), at::IntArrayRef({1, 1, 64, 64}));
-  EXPECT_EQ(got.thumbnail[0][0][20][63].item<float>(), 0) << "what comes later isn't seen";
+  EXPECT_EQ(got.thumbnail.sizes(), at::IntArrayRef({1, 1, 64, 63}));
+  EXPECT_EQ(got.thumbnail[0][0][20][62].item<float>(), 0) << "what comes later isn't seen";
 }
 
 TEST(WeightSummary, TakesAnyScore) {

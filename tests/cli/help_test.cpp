@@ -129,7 +129,7 @@ TEST(WrongCalls, ExitWithTwoAndSayWhatIsWrong) {
   expect({"predict", "x", "--beam", "many"}, "--beam");
   expect({"show", "x", "--width", "3"}, "--width");
   expect({"--threads", "0", "systems"}, "--threads");
-  expect({"view", "x.attn"}, "--export");
+  expect({"view"}, "FILE");
   expect({"data", "cmudct"}, "did you mean \"cmudict\"?");
   expect({"data", "libreofice-help"}, "did you mean \"libreoffice-help\"?");
   expect({"data", "libreoffice-help", "--languages", "en"}, "languages: expected two that differ, as en,fr or en,zh-CN, got \"en\"");

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <string>
 #include <thread>
 
 #include "attend/base/error.h"
@@ -92,6 +96,23 @@ TEST(Recording, CostsNothingOutsideOfAScope) {
   EXPECT_NO_THROW(Recording::report(looker, "alignment", Tensor(), {"batch"}));
 }
 
+// Outside of a scope the question takes about 5 ns; the limit leaves room for sanitizers and busy machines, yet not for a look at paths or tensors.
+TEST(Recording, OutsideOfAScopeAReportTakesNoTime) {
+  const Looker looker;
+  constexpr int reports = 100'000;
+  double least = 1e9;  // ns of one
+  for (int run = 0; run < 20; ++run) {
+    const auto begin = std::chrono::steady_clock::now();
+    int wanted = 0;
+    for (int i = 0; i < reports; ++i) wanted += Recording::wants(looker) ? 1 : 0;
+    const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - begin;
+    EXPECT_EQ(wanted, 0);
+    least = std::min(least, time.count() / reports);
+  }
+  RecordProperty("nanoseconds", std::to_string(least));
+  EXPECT_LT(least, 50);
+}
+
 TEST(Recording, WantsNothingOfAnotherModel) {
   const auto model = std::make_shared<Model>(), other = std::make_shared<Model>();
   Recording recording(*model);
@@ -169,6 +190,52 @@ TEST(Recording, EachDimensionNeedsAName) {
         Recording::report(*model, "alignment", at::ones({2, 3}), {"batch"});
       },
       ThrowsMessage<InvalidArgument>(StrEq("attend::Recording::report: expected a name for each of 2 dimensions, got 1")));
+}
+
+// Reports the weights of three queries on five keys, in falling order.
+struct Reader : torch::nn::Module {
+  void look() const { Recording::report(*this, "alignment", at::arange(15, 0, -1, at::kFloat).view({1, 1, 3, 5}) / 20, {"batch", "head", "query", "key"}); }
+};
+
+TEST(Recording, ChosenStepsAreKeptInTheirOrder) {
+  const auto reader = std::make_shared<Reader>();
+  Recording recording(*reader, {.steps = {2, 0}});
+  reader->look();
+  const std::vector<Recording::Item> items = recording.take();
+  ASSERT_EQ(items.at(0).tensor.sizes(), at::IntArrayRef({1, 1, 2, 5}));
+  EXPECT_EQ(items[0].tensor[0][0][0][0].item<float>(), 0.25f);
+  EXPECT_EQ(items[0].tensor[0][0][1][0].item<float>(), 0.75f);
+  Recording beyond(*reader, {.steps = {3}});
+  EXPECT_THAT([&] { reader->look(); }, ThrowsMessage<InvalidArgument>(StrEq("attend::Recording: expected steps from 0 to 2, got 3")));
+}
+
+TEST(Recording, OfManyPairsTheLargestAreKept) {
+  const auto reader = std::make_shared<Reader>();
+  Recording recording(*reader, {.steps = {1}, .most_pairs = 14, .top = 2});
+  EXPECT_EQ(Recording::keeps_largest(*reader, 3, 5), 2);
+  EXPECT_EQ(Recording::keeps_largest(*reader, 2, 7), std::nullopt) << "as many as are allowed";
+  EXPECT_EQ(Recording::keeps_largest(*reader, 50, 2), std::nullopt) << "no fewer would be kept";
+  EXPECT_EQ(Recording::keeps_largest(*reader, 0, 5), std::nullopt);
+  EXPECT_EQ(Recording::keeps_largest(*reader, std::int64_t{1} << 62, 8), 2) << "their product is beyond 64 bits";
+  reader->look();
+  const Recording::Item item = recording.take().at(0);
+  ASSERT_TRUE(item.largest);
+  EXPECT_EQ(item.largest->length, 5);
+  EXPECT_TRUE(at::equal(item.tensor, at::tensor({10.0f, 9.0f}).view({1, 1, 1, 2}) / 20));
+  EXPECT_TRUE(at::equal(item.largest->keys, at::tensor({0, 1}, at::kLong).view({1, 1, 1, 2})));
+  double entropy = 0;
+  for (const double w : {0.5, 0.45, 0.4, 0.35, 0.3}) entropy -= w * std::log(w);
+  EXPECT_NEAR(item.largest->entropy.item<double>(), entropy, 1e-6);
+  EXPECT_EQ(Recording::keeps_largest(*std::make_shared<Reader>(), 3, 5), std::nullopt) << "of another model";
+}
+
+TEST(Recording, KeepsAllWhereAsked) {
+  const auto reader = std::make_shared<Reader>();
+  Recording recording(*reader, {.most_pairs = 0, .top = 1});
+  reader->look();
+  EXPECT_FALSE(recording.take().at(0).largest);
+  EXPECT_THROW(Recording(*reader, {.most_pairs = -1}), InvalidArgument);
+  EXPECT_THROW(Recording(*reader, {.top = 0}), InvalidArgument);
 }
 
 }  // namespace

@@ -55,6 +55,10 @@ sed -n '/^| setting | default/,$p' "$source/docs/recipes.md" | cmp -s "$work/set
 sed -n '/^```cpp$/,/^```$/{/^```/d;p}' "$source/README.md" | cmp -s "$source/examples/attention.cpp" - ||
   refuse "README.md: the C++ differs from examples/attention.cpp: copy that file into it"
 
+# and so is that of docs/recording.md
+sed -n '/^```cpp$/,/^```$/{/^```/d;p}' "$source/docs/recording.md" | cmp -s "$source/examples/recording.cpp" - ||
+  refuse "docs/recording.md: the C++ differs from examples/recording.cpp: copy that file into it"
+
 # every link to a file of the project leads somewhere
 while IFS=: read -r page link; do
   target=$(dirname "$page")/${link%%#*}

@@ -44,8 +44,14 @@ if(ATTEND_BUILD_ALL)
   set_tests_properties(package_find_package_attend package_tool_version PROPERTIES FIXTURES_REQUIRED package)
 endif()
 
-# The README's example, built as a user would.
+# The examples of README and docs/recording.md, built as a user would.
+set(package_example_command "cd ${package_folder}/example && ./attention")
+set(package_example_output "2, 8, 5, 32. .2, 8, 5, 9")
+if(ATTEND_BUILD_ALL)
+  string(APPEND package_example_command " && ./recording && test -s recording.attn && test -s recording.svg && test -s recording.html")
+  string(APPEND package_example_output ".*2 heads")
+endif()
 add_test(NAME package_example COMMAND ${CMAKE_CTEST_COMMAND}
   --build-and-test ${PROJECT_SOURCE_DIR}/examples ${package_folder}/example --build-generator ${CMAKE_GENERATOR}
-  --build-options "-DCMAKE_PREFIX_PATH=${package_prefix}" "-DCMAKE_CXX_FLAGS=${package_flags}" --test-command ${package_folder}/example/attention)
-set_tests_properties(package_example PROPERTIES FIXTURES_REQUIRED package PROCESSORS 2 PASS_REGULAR_EXPRESSION "2, 8, 5, 32. .2, 8, 5, 9")
+  --build-options "-DCMAKE_PREFIX_PATH=${package_prefix}" "-DCMAKE_CXX_FLAGS=${package_flags}" --test-command sh -c ${package_example_command})
+set_tests_properties(package_example PROPERTIES FIXTURES_REQUIRED package PROCESSORS 2 PASS_REGULAR_EXPRESSION ${package_example_output})

@@ -67,7 +67,7 @@ void expect_well_formed(const std::string& xml) {
   g_clear_error(&error);
 }
 
-class Picture : public ::testing::Test {
+class PictureFile : public ::testing::Test {
  protected:
   void SetUp() override { std::filesystem::create_directories(folder_); }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -79,7 +79,7 @@ class Picture : public ::testing::Test {
 const Example small_example{"1", {"the", "cat", "sleeps"}, {"le", "chat"}, {}};
 const Item small_item = alignment(1, small_example, {1, 0.5f, 0.25f, 0, 0.75f, nan_weight});
 
-TEST_F(Picture, PngShowsTheRampWhereTheWeightsAre) {
+TEST_F(PictureFile, PngShowsTheRampWhereTheWeightsAre) {
   for (const Background background : {Background::light, Background::dark}) {
     write_png(png_, small_example, small_item, {.background = background});
     EXPECT_THAT(io::read_file(png_), StartsWith("\x89PNG\r\n\x1A\n"));
@@ -98,14 +98,14 @@ TEST_F(Picture, PngShowsTheRampWhereTheWeightsAre) {
   }
 }
 
-TEST_F(Picture, EachHeadHasAPanel) {
+TEST_F(PictureFile, EachHeadHasAPanel) {
   const Example example{"1", {"a"}, {"x"}, {}};
   write_png(png_, example, alignment(4, example, {0.2f, 0.4f, 0.6f, 0.8f}));
   const Pixels pixels(png_);
   for (const double weight : {0.2f, 0.4f, 0.6f, 0.8f}) EXPECT_GE(pixels.find(heat_map_colour(weight)).count, 42 * 42) << weight;
 }
 
-TEST_F(Picture, ScaleCanBeTheLargestWeight) {
+TEST_F(PictureFile, ScaleCanBeTheLargestWeight) {
   const Example example{"1", {"a", "b"}, {"x"}, {}};
   const Item item = alignment(1, example, {0.01f, 0.02f});
   write_png(png_, example, item, {.full_scale = 0});
@@ -114,7 +114,7 @@ TEST_F(Picture, ScaleCanBeTheLargestWeight) {
   EXPECT_LT(Pixels(png_).find(heat_map_colour(1)).count, 42 * 42);
 }
 
-TEST_F(Picture, NumbersAreWrittenIntoCells) {
+TEST_F(PictureFile, NumbersAreWrittenIntoCells) {
   const Example example{"1", {"a"}, {"x"}, {}};
   const Item item = alignment(1, example, {0.4f});
   write_png(png_, example, item);
@@ -123,7 +123,7 @@ TEST_F(Picture, NumbersAreWrittenIntoCells) {
   EXPECT_LT(Pixels(png_).find(heat_map_colour(0.4f)).count, plain - 50);
 }
 
-TEST_F(Picture, LongLabelsNeedRoomButNeverMoreThanAllowed) {
+TEST_F(PictureFile, LongLabelsNeedRoomButNeverMoreThanAllowed) {
   Example example{"1", {"a", "b", "c"}, {"x"}, {}};
   const Item item = alignment(1, example, {0, 0, 0});
   write_png(png_, example, item);
@@ -137,7 +137,7 @@ TEST_F(Picture, LongLabelsNeedRoomButNeverMoreThanAllowed) {
   EXPECT_LT(Pixels(png_).height(), low + 2 * 130);
 }
 
-TEST_F(Picture, SvgIsWellFormedAndHasOutlinesForText) {
+TEST_F(PictureFile, SvgIsWellFormedAndHasOutlinesForText) {
   write_svg(svg_, small_example, small_item);
   const std::string svg = io::read_file(svg_);
   expect_well_formed(svg);
@@ -147,7 +147,7 @@ TEST_F(Picture, SvgIsWellFormedAndHasOutlinesForText) {
   EXPECT_THAT(svg, Not(HasSubstr("font-family")));
 }
 
-TEST_F(Picture, TheSameInputGivesTheSameBytes) {
+TEST_F(PictureFile, TheSameInputGivesTheSameBytes) {
   Example large{"1", std::vector<std::string>(120, "a"), std::vector<std::string>(120, "b"), {}};
   const Item large_item = alignment(1, large, std::vector<float>(120 * 120, 0.3f));
   const auto bytes = [&](const Example& example, const Item& item) {
@@ -160,7 +160,7 @@ TEST_F(Picture, TheSameInputGivesTheSameBytes) {
   EXPECT_EQ(bytes(large, large_item), first_large);
 }
 
-TEST_F(Picture, HostileTokensDoNoHarm) {
+TEST_F(PictureFile, HostileTokensDoNoHarm) {
   std::string stacked = "a";
   for (int i = 0; i < 5000; ++i) stacked += "\u0301";
   const Example example{"1",
@@ -180,7 +180,7 @@ TEST_F(Picture, HostileTokensDoNoHarm) {
   EXPECT_LT(Pixels(png_).width(), 2000);
 }
 
-TEST_F(Picture, EmptyAndSingleMapsArePicturesToo) {
+TEST_F(PictureFile, EmptyAndSingleMapsArePicturesToo) {
   for (const Background background : {Background::light, Background::dark}) {
     write_png(png_, {}, alignment(1, {}, {}), {.background = background});
     EXPECT_GT(Pixels(png_).find(ink_colour(background)).count, 50);
@@ -193,7 +193,7 @@ TEST_F(Picture, EmptyAndSingleMapsArePicturesToo) {
   EXPECT_GE(Pixels(png_).find(heat_map_colour(0.7f)).count, 42 * 42);
 }
 
-TEST_F(Picture, LargeMapsBecomeImages) {
+TEST_F(PictureFile, LargeMapsBecomeImages) {
   constexpr int size = 2048;
   Example example{"1", std::vector<std::string>(size, "source"), std::vector<std::string>(size, "target"), {}};
   std::vector<float> weights(size * size, 0.0f);
@@ -208,13 +208,13 @@ TEST_F(Picture, LargeMapsBecomeImages) {
   EXPECT_THAT(io::read_file(svg_), HasSubstr("data:image/png;base64"));
 }
 
-TEST_F(Picture, ManyPanelsStayWithinBounds) {
+TEST_F(PictureFile, ManyPanelsStayWithinBounds) {
   const Example example{"1", std::vector<std::string>(64, "s"), std::vector<std::string>(64, "t"), {}};
   write_png(png_, example, alignment(100, example, std::vector<float>(64 * 64 * 100, 0.5f)), {.pixels_per_point = 8});
   EXPECT_LE(1.0 * Pixels(png_).width() * Pixels(png_).height(), 64e6);
 }
 
-TEST_F(Picture, RefusesWhatItCannotDraw) {
+TEST_F(PictureFile, RefusesWhatItCannotDraw) {
   EXPECT_THROW(write_png(png_, {}, small_item), InvalidArgument);
   EXPECT_THROW(write_svg(svg_, small_example, small_item, {.font = "\xFF"}), InvalidArgument);
   EXPECT_THROW(write_svg(svg_, small_example, small_item, {.font_size = 0}), InvalidArgument);

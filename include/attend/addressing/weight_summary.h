@@ -24,12 +24,14 @@ ATTEND_API Tensor chosen_weights(const char* where, const Tensor& query, const T
                                  const Mask& mask = {}, const ReadOptions& options = {});
 ATTEND_API Tensor chosen_weights(const char* where, const Tensor& query, const Tensor& key, const DotForm& score, const WeightSelection& selection,
                                  const Mask& mask = {}, const ReadOptions& options = {});
+ATTEND_API Tensor chosen_weights(const char* where, const Tensor& query, const Tensor& key, const AdditiveForm& score, const WeightSelection& selection,
+                                 const Mask& mask = {}, const ReadOptions& options = {});
 
 struct WeightSummaryOptions {
   std::vector<std::int64_t> heads = {};  // empty: all
   // k: keys that are kept of each query.
   std::int64_t top = 8;
-  // R and C: rows and columns of the thumbnail; fewer where there are fewer queries or keys.
+  // Most rows and columns of the thumbnail.
   std::int64_t rows = 64, columns = 64;
 };
 
@@ -38,7 +40,8 @@ struct WeightSummary {
   Tensor top_keys;     // int64 [B, H, Lq, k], by falling weight, the first of equal ones first; −1 where a weight is 0
   Tensor top_weights;  // [B, H, Lq, k]
   Tensor entropy;      // −Σ w ln w of each query, in nats [B, H, Lq]
-  Tensor thumbnail;    // [B, H, R, C]: mean weight of queries ⌊r·Lq/R⌋ … and keys ⌊c·Lk/C⌋ …
+  Tensor thumbnail;    // [B, H, ⌈Lq/b⌉, ⌈Lk/d⌉]: mean weight of each block of b queries and d keys; the last ones may be smaller
+  std::int64_t block_rows = 1, block_columns = 1;  // b = ⌈Lq/rows⌉ and d = ⌈Lk/columns⌉ of the options, at least 1
 };
 
 // Of the weights that chosen_weights() gives for all queries, a part of them at a time.
@@ -46,6 +49,8 @@ struct WeightSummary {
 ATTEND_API WeightSummary summarise_weights(const char* where, const Tensor& query, const Tensor& key, const ScoreFunction& score, const Mask& mask = {},
                                            const ReadOptions& options = {}, const WeightSummaryOptions& wanted = {});
 ATTEND_API WeightSummary summarise_weights(const char* where, const Tensor& query, const Tensor& key, const DotForm& score, const Mask& mask = {},
+                                           const ReadOptions& options = {}, const WeightSummaryOptions& wanted = {});
+ATTEND_API WeightSummary summarise_weights(const char* where, const Tensor& query, const Tensor& key, const AdditiveForm& score, const Mask& mask = {},
                                            const ReadOptions& options = {}, const WeightSummaryOptions& wanted = {});
 
 }  // namespace attend::addressing

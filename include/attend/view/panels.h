@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,18 +14,19 @@
 
 namespace attend::view {
 
-// One rectangle: rows × columns weights, row-major. It points into the item, which must outlive it.
+// One rectangle: rows × columns weights, row-major. It points into the item, which must outlive it, or into its Panels.
 struct Panel {
   std::string heading;  // "head 2 of 8", "target 3 of 9: chat, head 1 of 2"; empty where the item has one panel
   std::span<const float> weights;
 };
 
-// All panels of an item. They have the same labels.
+// All panels of an item. They have the same labels. What an item of the form top_k doesn't hold is 0; a row or column of a thumbnail is a block of them.
 struct Panels {
-  std::string title;                   // "decoder.attention", "encoder.self_attention, layer 2"
+  std::string title;                   // "decoder.attention", "encoder.self_attention, layer 2 (the 8 largest of each row)"
   std::string row_axis, column_axis;   // names of the last two axes; row_axis is empty where there is one axis only
-  std::vector<std::string> row_labels, column_labels;  // tokens as they are where the axis has tokens, else "1", "2", …
+  std::vector<std::string> row_labels, column_labels;  // tokens as they are where the axis has tokens, else "1", "2", …; of blocks "1–8"
   std::vector<Panel> panels;
+  std::shared_ptr<const std::vector<float>> restored;  // what panels of a top_k item point into
 
   std::int64_t rows() const { return static_cast<std::int64_t>(row_labels.size()); }
   std::int64_t columns() const { return static_cast<std::int64_t>(column_labels.size()); }
