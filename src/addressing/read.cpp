@@ -264,12 +264,22 @@ AttentionResult read(const char* where, const Tensor& query, const Tensor& key, 
 
 AttentionResult read(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const DotForm& score, const Mask& mask,
                      const ReadOptions& options) {
+  const auto factors = [&](const Tensor& q, const Tensor& k) {
+    const std::pair<Tensor, Tensor> found = score.factors ? score.factors(q, k) : std::pair(q, k);
+    check_shape(where, "query", found.first, {{"B"}, {"Hq"}, {"Lq"}, {"Dk"}});
+    check_shape(where, "key", found.second, {{"B", found.first.size(0)}, {"Hkv"}, {"Lk"}, {"Dk", found.first.size(3)}});
+    return found;
+  };
+  DotForm checked = score;
+  if (score.factors)
+    checked.factors = factors;
+  else
+    factors(query, key);
   const ScoreFunction pairs = [&](const Tensor& q, const Tensor& k) {
-    if (!score.factors) return dot_score(q, k, score.scale, where);
-    const auto [own_q, own_k] = score.factors(q, k);
+    const auto [own_q, own_k] = factors(q, k);
     return dot_score(own_q, own_k, score.scale, where);
   };
-  return read_pairs(where, query, key, value, {pairs, &score}, mask, options);
+  return read_pairs(where, query, key, value, {pairs, &checked}, mask, options);
 }
 
 AttentionResult read(const char* where, const Tensor& query, const Tensor& key, const Tensor& value, const AdditiveForm& score, const Mask& mask,

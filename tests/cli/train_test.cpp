@@ -179,7 +179,7 @@ TEST(TrainedRunOfTheTool, IsDrawnAsPictures) {
   EXPECT_THAT(bytes_of(png), StartsWith("\x89PNG\r\n\x1a\n"));
   const Ending other = run({"view", samples, "--export", (folder.path() / "a.pdf").string()});
   EXPECT_EQ(other.status, 2);
-  EXPECT_THAT(other.errors, HasSubstr("expected a name that ends in .svg or .png"));
+  EXPECT_THAT(other.errors, HasSubstr("expected a name that ends in .html, .svg or .png"));
 }
 
 }  // namespace
