@@ -61,6 +61,7 @@
 #include "attend/io/toml.h"
 #include "attend/io/value.h"
 #include "attend/layers/attentive_decoder.h"
+#include "attend/layers/deep_output.h"
 #include "attend/layers/input_feeding_decoder.h"
 #include "attend/layers/key_value_cache.h"
 #include "attend/layers/recurrent.h"

@@ -10,7 +10,8 @@ namespace attend::bench {
 namespace {
 
 std::vector<Tensor> all_of(const layers::AttentiveDecoderInput& input) {
-  return {input.projected, input.first, input.keys, input.memory, input.query_weight, input.energy, input.context_weight, input.state_weight};
+  return {input.tokens, input.token_weight, input.token_bias, input.first,          input.keys,
+          input.memory, input.query_weight, input.energy,     input.context_weight, input.state_weight};
 }
 
 layers::AttentiveDecoderInput gru_input(const BenchmarkCase& one) {
@@ -19,8 +20,10 @@ layers::AttentiveDecoderInput gru_input(const BenchmarkCase& one) {
   const auto make = [&](at::IntArrayRef sizes, std::int64_t fan_in) {
     return random_tensor(sizes, seed++, 1 / std::sqrt(static_cast<double>(fan_in))).set_requires_grad(gradients);
   };
-  const std::int64_t B = one.batch, L = one.queries, Lk = one.keys, D = one.state, A = one.hidden, M = one.memory;
-  return {.projected = make({B, L, 3 * D}, 1),
+  const std::int64_t B = one.batch, L = one.queries, Lk = one.keys, D = one.state, A = one.hidden, M = one.memory, E = one.embedding;
+  return {.tokens = make({B, L, E}, 1),
+          .token_weight = make({3 * D, E}, E),
+          .token_bias = make({3 * D}, E),
           .first = make({B, D}, 1),
           .keys = make({B, Lk, A}, 1),
           .memory = make({B, Lk, M}, 1),
@@ -36,7 +39,8 @@ layers::AttentiveDecoderInput gru_input(const BenchmarkCase& one) {
 double attentive_gru_operations(const BenchmarkCase& one) {
   const auto B = static_cast<double>(one.batch), L = static_cast<double>(one.queries), Lk = static_cast<double>(one.keys);
   const auto D = static_cast<double>(one.state), A = static_cast<double>(one.hidden), M = static_cast<double>(one.memory);
-  const double read = 2 * A * D + Lk * (4 * A + 2 * M), cell = 2 * 3 * D * (D + M);
+  const auto E = static_cast<double>(one.embedding);
+  const double read = 2 * A * D + Lk * (4 * A + 2 * M), cell = 2 * 3 * D * (D + M + E);
   return B * (L * read + (L - 1) * cell);  // nobody reads the state after the last step
 }
 

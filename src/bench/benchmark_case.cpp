@@ -14,8 +14,9 @@ constexpr std::int64_t cases_format = 1;
 void check_case(const BenchmarkCase& one, const std::string& place) {
   if (one.name.empty()) throw InvalidArgument(format("{}: expected a name, got none", place));
   for (const auto& [name, size] : {std::pair("batch", one.batch), std::pair("heads", one.heads), std::pair("queries", one.queries), std::pair("keys", one.keys),
-                                   std::pair("width", one.width), std::pair("hidden", one.hidden), std::pair("memory", one.memory), std::pair("state", one.state),
-                                   std::pair("embedding", one.embedding), std::pair("vocabulary", one.vocabulary)})
+                                   std::pair("width", one.width), std::pair("hidden", one.hidden), std::pair("memory", one.memory),
+                                   std::pair("state", one.state), std::pair("embedding", one.embedding), std::pair("maxout", one.maxout.value_or(one.hidden)),
+                                   std::pair("vocabulary", one.vocabulary)})
     if (size < 1) throw InvalidArgument(format("{}: {}: expected at least 1, got {}", place, name, size));
   if (one.left < 0 || one.right < 0) throw InvalidArgument(format("{}: expected a band of left ≥ 0 and right ≥ 0, got {} and {}", place, one.left, one.right));
   if (!one.composed && one.pass != Pass::forward) throw InvalidArgument(format("{}: gradients are compared with those of the composed form; remove composed = false", place));

@@ -50,6 +50,7 @@ struct BenchmarkCase {
   std::int64_t memory = 256;
   std::int64_t state = 256;
   std::int64_t embedding = 128;
+  std::optional<std::int64_t> maxout = {};
   std::int64_t vocabulary = 64;
   bool composed = true;
   bool streams = false;
@@ -71,7 +72,8 @@ struct BenchmarkCase {
     visitor("hidden", self.hidden, "A of an additive score");
     visitor("memory", self.memory, "width of an additive read's values; of RNNsearch: both directions of the encoder together");
     visitor("state", self.state, "width of a decoder");
-    visitor("embedding", self.embedding, "of RNNsearch: width of token embeddings");
+    visitor("embedding", self.embedding, "of decoders: width of token embeddings");
+    visitor("maxout", self.maxout, "of RNNsearch: width of the maxout layer; unset: hidden");
     visitor("vocabulary", self.vocabulary, "of RNNsearch: tokens of either side");
     visitor("composed", self.composed, "whether the composed form is measured too; where not, the last queries' results are compared with it");
     visitor("streams", self.streams, "whether each call reads another copy of the inputs, so that they come from memory: at least four times the last cache in all");

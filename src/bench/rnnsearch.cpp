@@ -7,7 +7,7 @@
 #include "attend/layers/attentive_decoder.h"
 #include "bench/decoder_operations.h"
 #include "bench/operation.h"
-#include "models/maxout.h"
+#include "layers/maxout.h"
 
 namespace attend::bench {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 models::RnnsearchOptions sizes_of(const BenchmarkCase& one) {
   models::RnnsearchOptions options;
   options.embedding = one.embedding, options.hidden = one.memory / 2, options.decoder_hidden = one.state, options.alignment = one.hidden;
-  options.maxout = one.hidden;
+  options.maxout = one.maxout.value_or(one.hidden);
   return options;
 }
 
@@ -54,7 +54,9 @@ class ComposedRnnsearch {
     const Tensor keys = at::linear(read.output, of("attention.key_projection"), of("attention.bias"));  // [B, Ls, A]
     const std::int64_t steps = target.tokens.size(1) - 1;
     const Tensor embedded = at::embedding(of("target_embedding.weight"), target.tokens.slice(1, 0, steps));  // [B, Lt, E]
-    const layers::AttentiveDecoderResult decoded = layers::attentive_decoder({.projected = linear("gates_of_token", embedded),
+    const layers::AttentiveDecoderResult decoded = layers::attentive_decoder({.tokens = embedded,
+                                                                     .token_weight = of("gates_of_token.weight"),
+                                                                     .token_bias = of("gates_of_token.bias"),
                                                                      .first = start,
                                                                      .keys = keys,
                                                                      .memory = read.output,
@@ -66,7 +68,7 @@ class ComposedRnnsearch {
                                                                          Path::composed);
     const Tensor deep = linear("deep_of_state", decoded.states) + at::linear(embedded, of("deep_of_token.weight")) +
                         at::linear(decoded.contexts, of("deep_of_context.weight"));               // [B, Lt, 2l]
-    return models::cross_entropy(linear("output", models::maxout(deep)), target.tokens.slice(1, 1), 0.0);
+    return models::cross_entropy(linear("output", layers::maxout(deep)), target.tokens.slice(1, 1), 0.0);
   }
 
  private:
@@ -80,10 +82,11 @@ class ComposedRnnsearch {
 
 double operations_of(const BenchmarkCase& one) {
   const auto B = static_cast<double>(one.batch), Lt = static_cast<double>(one.queries), Ls = static_cast<double>(one.keys);
-  const auto H = static_cast<double>(one.memory) / 2, D = static_cast<double>(one.state), A = static_cast<double>(one.hidden), l = A;
+  const auto H = static_cast<double>(one.memory) / 2, D = static_cast<double>(one.state), A = static_cast<double>(one.hidden);
+  const auto l = static_cast<double>(one.maxout.value_or(one.hidden));
   const auto E = static_cast<double>(one.embedding), V = static_cast<double>(one.vocabulary);
   const double encoder = Ls * (2 * 2 * 3 * H * (E + H) + 2 * 2 * H * A) + 2 * H * D;
-  const double beside_the_decoder = Lt * (2 * E * 3 * D + 2 * 2 * l * (D + E + 2 * H) + 2 * l * V);
+  const double beside_the_decoder = Lt * (2 * 2 * l * (D + E + 2 * H) + 2 * l * V);
   return B * (encoder + beside_the_decoder) + attentive_gru_operations(one);
 }
 

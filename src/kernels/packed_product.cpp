@@ -21,6 +21,7 @@ constexpr std::int64_t product_vectors = 4;
 constexpr std::int64_t product_vectors = 2;
 #endif
 constexpr std::int64_t block_bytes = 32 * 1024;  // of a panel: it stays in the first cache while strips pass
+constexpr std::int64_t packed_terms = 16;        // that are packed together: of one sum they share cache lines where terms are neighbours
 
 template <class T>
 HWY_INLINE std::int64_t panel_sums() {
@@ -33,10 +34,18 @@ void pack_panels_of(const PlainMatrix<T>& matrix, T* to) {
   const std::int64_t panel = panel_sums<T>();
   for (std::int64_t first = 0; first < matrix.sums; first += panel) {
     const std::int64_t count = std::min(panel, matrix.sums - first);
-    for (std::int64_t k = 0; k < matrix.terms; ++k, to += panel) {
-      const T* from = matrix.data + k * matrix.term_stride + first * matrix.sum_stride;
-      for (std::int64_t n = 0; n < count; ++n) to[n] = from[n * matrix.sum_stride];
-      std::fill(to + count, to + panel, T(0));
+    const T* from = matrix.data + first * matrix.sum_stride;
+    for (std::int64_t k = 0; k < matrix.terms; k += packed_terms, from += packed_terms * matrix.term_stride) {
+      const std::int64_t terms = std::min(packed_terms, matrix.terms - k);
+      for (std::int64_t t = 0; t < terms; ++t) std::fill(to + t * panel + count, to + (t + 1) * panel, T(0));
+      if (matrix.term_stride == 1) {
+        for (std::int64_t n = 0; n < count; ++n)
+          for (std::int64_t t = 0; t < terms; ++t) to[t * panel + n] = from[n * matrix.sum_stride + t];
+      } else {
+        for (std::int64_t t = 0; t < terms; ++t)
+          for (std::int64_t n = 0; n < count; ++n) to[t * panel + n] = from[t * matrix.term_stride + n * matrix.sum_stride];
+      }
+      to += terms * panel;
     }
   }
 }

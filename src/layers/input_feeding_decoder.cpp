@@ -81,7 +81,7 @@ InputFeedingResult composed_feeding(const InputFeedingInput& input) {
   Tensor fed = at::zeros_like(input.hidden);                                                      // h̃_0 [B, D]
   std::vector<Tensor> vectors, weights;
   for (std::int64_t t = 0; t < input.projected.size(1); ++t) {
-    one.projected = (input.projected.select(1, t) + at::matmul(fed, input.feed_weight.t())).unsqueeze(0);  // [1, B, G·D]
+    one.input = (input.projected.select(1, t) + at::matmul(fed, input.feed_weight.t())).unsqueeze(0);  // [1, B, G·D]
     const SequenceOutput after = recurrent_sequence(one, Path::composed);
     one.hidden = after.hidden[0], one.cell_state = after.cell_state;
     const Tensor used = multiplied(one.hidden, input.hidden_multipliers, t);                      // [B, D]

@@ -15,21 +15,25 @@ template <class T>
 struct Rows {
   T* data = nullptr;
   std::int64_t stride = 0;
+  T* at(std::int64_t row) const { return data + row * stride; }
 };
 
-// A tensor of steps, [L, B, width], of which a block of rows is taken at each step.
+// A tensor of steps, [L, B, width], of which a block of rows is taken at each step. However far apart rows are, the numbers of one are neighbours.
 template <class T>
 struct Steps {
   T* data = nullptr;
-  std::int64_t batch = 0, width = 0;
+  std::int64_t step_stride = 0, row_stride = 0;
 
   Steps() = default;
-  explicit Steps(const Tensor& tensor) {  // undefined or contiguous
-    if (tensor.defined()) data = tensor.data_ptr<T>(), batch = tensor.size(1), width = tensor.size(2);
+  explicit Steps(const Tensor& tensor) {  // undefined, or as by with_whole_rows()
+    if (tensor.defined()) data = tensor.data_ptr<T>(), step_stride = tensor.stride(0), row_stride = tensor.stride(1);
   }
-  T* at(std::int64_t step, std::int64_t row) const { return data + (step * batch + row) * width; }
-  Rows<T> rows(std::int64_t step, std::int64_t row) const { return {at(step, row), width}; }
+  T* at(std::int64_t step, std::int64_t row) const { return data + step * step_stride + row * row_stride; }
+  Rows<T> rows(std::int64_t step, std::int64_t row) const { return {at(step, row), row_stride}; }
 };
+
+// The same numbers, those of its last dimension neighbours.
+inline Tensor with_whole_rows(const Tensor& tensor) { return tensor.stride(-1) == 1 ? tensor : tensor.contiguous(); }
 
 // W [n, m]. Packing pays where several steps read it; of one step, as in decoding, the product is libtorch's.
 template <class T>

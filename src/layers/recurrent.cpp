@@ -98,14 +98,16 @@ RecurrentResult RecurrentImpl::forward(const Tensor& input, const Tensor& length
       sequence.cell = options_.cell;
       sequence.reset = options_.reset;
       sequence.reverse = direction == 1;
-      sequence.projected = at::linear(current, weights[0], lstm ? weights[2] + weights[3] : weights[2]);  // [L, B, G·H]
+      sequence.input = current;
+      sequence.input_weight = weights[0];
+      sequence.input_bias = lstm ? weights[2] + weights[3] : weights[2];
       sequence.recurrent_weight = weights[1];
       sequence.recurrent_bias = lstm ? Tensor() : weights[3];
       sequence.hidden = initial.hidden.defined() ? initial.hidden.select(1, number) : zeros;
       if (lstm) sequence.cell_state = initial.cell.defined() ? initial.cell.select(1, number) : zeros;
       sequence.valid = valid;
       const SequenceOutput output = recurrent_sequence(sequence, options_.path);                  // [L, B, H]
-      last_hidden.push_back(output.hidden[sequence.reverse ? 0 : -1]);
+      last_hidden.push_back(output.last);
       if (lstm) last_cell.push_back(output.cell_state);
       outputs.push_back(valid.defined() ? output.hidden.masked_fill(valid.logical_not().unsqueeze(2), 0.0) : output.hidden);
     }
@@ -129,7 +131,7 @@ Tensor gru_step(const Tensor& projected, const Tensor& hidden, const Tensor& rec
   SequenceInput sequence;
   sequence.cell = Cell::gru;
   sequence.reset = reset;
-  sequence.projected = projected.unsqueeze(0);                                                    // [1, B, 3H]
+  sequence.input = projected.unsqueeze(0);                                                    // [1, B, 3H]
   sequence.recurrent_weight = recurrent_weight;
   sequence.recurrent_bias = recurrent_bias;
   sequence.hidden = hidden;
@@ -149,7 +151,7 @@ RecurrentState lstm_step(const Tensor& projected, const RecurrentState& before, 
   check_matches(where, "recurrent_weight", recurrent_weight, "projected", projected);
   SequenceInput sequence;
   sequence.cell = Cell::lstm;
-  sequence.projected = projected.unsqueeze(0);                                                    // [1, B, 4H]
+  sequence.input = projected.unsqueeze(0);                                                    // [1, B, 4H]
   sequence.recurrent_weight = recurrent_weight;
   sequence.hidden = before.hidden, sequence.cell_state = before.cell;
   const SequenceOutput after = recurrent_sequence(sequence, Path::automatic);

@@ -39,12 +39,13 @@ StepState composed_step(const SequenceInput& input, const Tensor& projected, con
 }
 
 SequenceOutput composed_sequence(const SequenceInput& input) {
-  const std::int64_t steps = input.projected.size(0);
+  const std::int64_t steps = input.input.size(0);
+  const Tensor projected = input.input_weight.defined() ? at::linear(input.input, input.input_weight, input.input_bias) : input.input;  // [L, B, G·H]
   std::vector<Tensor> outputs(static_cast<std::size_t>(steps));
   StepState state{input.hidden, input.cell_state};
   for (std::int64_t s = 0; s < steps; ++s) {
     const std::int64_t t = input.reverse ? steps - 1 - s : s;
-    StepState next = composed_step(input, input.projected[t], state);
+    StepState next = composed_step(input, projected[t], state);
     if (input.valid.defined()) {
       const Tensor keep = input.valid[t].unsqueeze(1);
       next.hidden = at::where(keep, next.hidden, state.hidden);
@@ -53,7 +54,7 @@ SequenceOutput composed_sequence(const SequenceInput& input) {
     state = next;
     outputs[static_cast<std::size_t>(t)] = state.hidden;
   }
-  return {at::stack(outputs), state.cell};
+  return {at::stack(outputs), state.hidden, state.cell};
 }
 
 // --- fused ---------------------------------------------------------------------------------------------------------------------------
@@ -65,7 +66,7 @@ struct Trace {
   Tensor hidden;        // [L + 1, B, H]
   Tensor cell;          // [L + 1, B, H], LSTM
   Tensor tanh_cell;     // [L, B, H], LSTM
-  Tensor recurrent;     // [L, B, 3H]: W_h h + b_h, GRU; W_hn (r ∘ h) + b_hn in its last third with Reset::before
+  Tensor recurrent;     // [L, B, 3H]: W_h h + b_h, GRU with Reset::after
   Tensor reset_hidden;  // [L, B, H]: r ∘ h, GRU with Reset::before; 0 in padding
 };
 
@@ -87,35 +88,51 @@ void for_real_rows(const bool* valid, std::int64_t begin, std::int64_t end, cons
   for (std::int64_t row = begin; row < end; ++row) valid == nullptr || valid[row] ? each(row) : otherwise(row);
 }
 
+// How many rows of W_h take h as it is; of a GRU with Reset::before the others take r ∘ h.
+std::int64_t gates_of_hidden(const SequenceInput& input) {
+  return input.reset == Reset::before ? 2 * input.hidden.size(1) : input.recurrent_weight.size(0);
+}
+
 Trace empty_sequence_trace(const SequenceInput& input) {
-  const std::int64_t steps = input.projected.size(0), batch = input.projected.size(1), H = input.hidden.size(1);
-  const auto options = input.projected.options();
+  const std::int64_t steps = input.input.size(0), batch = input.input.size(1), H = input.hidden.size(1), width = input.recurrent_weight.size(0);
+  const auto empty = [&](std::int64_t places, std::int64_t numbers) { return at::empty({places, batch, numbers}, input.input.options()); };
   const std::int64_t first = input.reverse ? steps : 0;
   Trace trace;
-  trace.gates = at::empty_like(input.projected);
-  trace.hidden = at::empty({steps + 1, batch, H}, options);
+  trace.gates = empty(steps, width);
+  trace.hidden = empty(steps + 1, H);
   trace.hidden[first].copy_(input.hidden);
   if (input.cell == Cell::lstm) {
-    trace.cell = at::empty({steps + 1, batch, H}, options);
+    trace.cell = empty(steps + 1, H);
     trace.cell[first].copy_(input.cell_state);
-    trace.tanh_cell = at::empty({steps, batch, H}, options);
+    trace.tanh_cell = empty(steps, H);
   } else {
-    trace.recurrent = at::empty_like(input.projected);
-    if (input.reset == Reset::before) trace.reset_hidden = at::empty({steps, batch, H}, options);
+    (input.reset == Reset::before ? trace.reset_hidden : trace.recurrent) = empty(steps, input.reset == Reset::before ? H : width);
   }
   return trace;
 }
+
+// The weights of both passes, each packed its way.
+template <class T>
+struct SequenceWeights {
+  PackedWeight<T> input, hidden, candidate;  // of x, of h as it is, of r ∘ h
+
+  using Pack = PackedWeight<T> (*)(const Tensor&, std::int64_t);
+  SequenceWeights(const SequenceInput& of, Pack pack) {
+    const std::int64_t steps = of.input.size(0), rows = gates_of_hidden(of);
+    if (of.input_weight.defined()) input = pack(of.input_weight, steps);
+    hidden = pack(of.recurrent_weight.slice(0, 0, rows), steps);
+    if (of.reset == Reset::before) candidate = pack(of.recurrent_weight.slice(0, rows), steps);
+  }
+};
 
 // Blocks of rows through all steps.
 template <class T>
 class SequenceForward {
  public:
   SequenceForward(const SequenceInput& input, const Trace& trace)
-      : input_(input), steps_(input.projected.size(0)), H_(input.hidden.size(1)), projected_(input.projected), gates_(trace.gates), hidden_(trace.hidden),
-        cell_(trace.cell), tanh_cell_(trace.tanh_cell), recurrent_(trace.recurrent), reset_hidden_(trace.reset_hidden),
-        weight_(PackedWeight<T>::forward(input.reset == Reset::before ? input.recurrent_weight.slice(0, 0, 2 * H_) : input.recurrent_weight, steps_)) {
-    if (input.reset == Reset::before) candidate_weight_ = PackedWeight<T>::forward(input.recurrent_weight.slice(0, 2 * H_), steps_);
-  }
+      : input_(input), steps_(input.input.size(0)), H_(input.hidden.size(1)), width_(trace.gates.size(2)), given_(input.input), gates_(trace.gates),
+        hidden_(trace.hidden), cell_(trace.cell), tanh_cell_(trace.tanh_cell), recurrent_(trace.recurrent), reset_hidden_(trace.reset_hidden),
+        weight_(input, &PackedWeight<T>::forward) {}
 
   void run(std::int64_t begin, std::int64_t end) const {
     for (std::int64_t s = 0; s < steps_; ++s) {
@@ -131,8 +148,16 @@ class SequenceForward {
   Rows<T> bias(std::int64_t from) const { return {input_.recurrent_bias.data_ptr<T>() + from, 0}; }
   void carry_on(const Steps<T>& states, const Places& at, std::int64_t row) const { std::copy_n(states.at(at.before, row), H_, states.at(at.after, row)); }
 
+  // W_i x + b_i, into `to` where it isn't given.
+  Rows<T> projected(const Places& at, std::int64_t begin, std::int64_t end, Rows<T> to) const {
+    if (!input_.input_weight.defined()) return given_.rows(at.time, begin);
+    weight_.input.multiply(end - begin, given_.rows(at.time, begin), {input_.input_bias.data_ptr<T>(), 0}, to);
+    return to;
+  }
+
   void lstm(const Places& at, std::int64_t begin, std::int64_t end) const {
-    weight_.multiply(end - begin, hidden_.rows(at.before, begin), projected_.rows(at.time, begin), gates_.rows(at.time, begin));  // x + W_h h [B, 4H]
+    const Rows<T> gates = gates_.rows(at.time, begin), x = projected(at, begin, end, gates);
+    weight_.hidden.multiply(end - begin, hidden_.rows(at.before, begin), x, gates);               // x + W_h h [B, 4H]
     for_real_rows(
         valid_at(input_.valid, at.time), begin, end,
         [&](std::int64_t row) {
@@ -143,11 +168,12 @@ class SequenceForward {
   }
 
   void gru(const Places& at, std::int64_t begin, std::int64_t end) const {
-    weight_.multiply(end - begin, hidden_.rows(at.before, begin), bias(0), recurrent_.rows(at.time, begin));  // W_h h + b_h [B, 3H]
+    const Rows<T> x = projected(at, begin, end, {thread_scratch<T>((end - begin) * width_), width_});
+    weight_.hidden.multiply(end - begin, hidden_.rows(at.before, begin), bias(0), recurrent_.rows(at.time, begin));  // W_h h + b_h [B, 3H]
     for_real_rows(
         valid_at(input_.valid, at.time), begin, end,
         [&](std::int64_t row) {
-          kernels::gru_forward(H_, kernels::GruForward<T>{projected_.at(at.time, row), recurrent_.at(at.time, row), hidden_.at(at.before, row),
+          kernels::gru_forward(H_, kernels::GruForward<T>{x.at(row - begin), recurrent_.at(at.time, row), hidden_.at(at.before, row),
                                                           gates_.at(at.time, row), hidden_.at(at.after, row)});
         },
         [&](std::int64_t row) { carry_on(hidden_, at, row); });
@@ -155,71 +181,97 @@ class SequenceForward {
 
   // Both parts of a GRU's step with Reset::before, and the product of r ∘ h between them.
   void gru_of_reset_state(const Places& at, std::int64_t begin, std::int64_t end) const {
-    const Rows<T> products = recurrent_.rows(at.time, begin);
-    weight_.multiply(end - begin, hidden_.rows(at.before, begin), bias(0), products);             // of r and z [B, 2H]
+    const Rows<T> products = {thread_scratch<T>(2 * (end - begin) * width_), width_};
+    const Rows<T> x = projected(at, begin, end, {products.at(end - begin), width_});
+    weight_.hidden.multiply(end - begin, hidden_.rows(at.before, begin), bias(0), products);      // of r and z [B, 2H]
     const bool* valid = valid_at(input_.valid, at.time);
     for_real_rows(
         valid, begin, end,
         [&](std::int64_t row) {
-          kernels::gru_gates_forward(H_, kernels::GruGatesForward<T>{projected_.at(at.time, row), recurrent_.at(at.time, row), hidden_.at(at.before, row),
+          kernels::gru_gates_forward(H_, kernels::GruGatesForward<T>{x.at(row - begin), products.at(row - begin), hidden_.at(at.before, row),
                                                                      gates_.at(at.time, row), reset_hidden_.at(at.time, row)});
         },
         [&](std::int64_t row) { std::fill_n(reset_hidden_.at(at.time, row), H_, T(0)); });
-    candidate_weight_.multiply(end - begin, reset_hidden_.rows(at.time, begin), bias(2 * H_), {products.data + 2 * H_, products.stride});  // of n [B, H]
+    weight_.candidate.multiply(end - begin, reset_hidden_.rows(at.time, begin), bias(2 * H_), {products.data + 2 * H_, width_});  // of n [B, H]
     for_real_rows(
         valid, begin, end,
         [&](std::int64_t row) {
-          kernels::gru_candidate_forward(H_, kernels::GruCandidateForward<T>{projected_.at(at.time, row), recurrent_.at(at.time, row),
-                                                                             hidden_.at(at.before, row), gates_.at(at.time, row), hidden_.at(at.after, row)});
+          kernels::gru_candidate_forward(H_, kernels::GruCandidateForward<T>{x.at(row - begin), products.at(row - begin), hidden_.at(at.before, row),
+                                                                             gates_.at(at.time, row), hidden_.at(at.after, row)});
         },
         [&](std::int64_t row) { carry_on(hidden_, at, row); });
   }
 
   const SequenceInput& input_;
-  std::int64_t steps_, H_;
-  Steps<T> projected_, gates_, hidden_, cell_, tanh_cell_, recurrent_, reset_hidden_;
-  PackedWeight<T> weight_, candidate_weight_;  // of what takes h as it is, and r ∘ h
+  std::int64_t steps_, H_, width_;
+  Steps<T> given_, gates_, hidden_, cell_, tanh_cell_, recurrent_, reset_hidden_;
+  SequenceWeights<T> weight_;
 };
 
 template <class T>
 Trace fused_forward(const SequenceInput& input) {
   const Trace trace = empty_sequence_trace(input);
   const SequenceForward<T> forward(input, trace);
-  for_row_blocks(input.projected.size(1), input.projected.size(0), [&](std::int64_t begin, std::int64_t end) { forward.run(begin, end); });
+  for_row_blocks(input.input.size(1), input.input.size(0), [&](std::int64_t begin, std::int64_t end) { forward.run(begin, end); });
   return trace;
 }
 
 struct Gradients {
-  Tensor projected, weight, bias, hidden, cell;
+  Tensor input, input_weight, input_bias, weight, bias, hidden, cell;
 };
 
-// Blocks of rows back through all steps. hidden_gradients [L + 1, B, H] of all states, in the places of Trace::hidden.
+// What arrives at the outputs: [L, B, H], with_whole_rows(); [B, H]; [B, H], LSTM.
+struct Upstream {
+  Tensor hidden, last, cell;
+};
+
+// What the gradients are made from.
+struct SequenceGradients {
+  Tensor projected;  // [L, B, G·H]: of W_i x + b_i
+  Tensor recurrent;  // [L, B, G·H]: of the products with the state; `projected` but of a GRU with Reset::after
+  Tensor input;      // [L, B, E], where there is an input weight
+  Tensor total;      // [1, B, H]: at first of the last state, in the end of the first
+  Tensor cell;       // [1, B, H], likewise, LSTM
+
+  SequenceGradients(const SequenceInput& of, const Trace& trace, const Upstream& upstream)
+      : projected(at::empty_like(trace.gates)), total(upstream.last.clone(at::MemoryFormat::Contiguous).unsqueeze(0)) {
+    recurrent = trace.recurrent.defined() ? at::empty_like(trace.gates) : projected;
+    if (of.input_weight.defined()) input = at::empty(of.input.sizes(), of.input.options());
+    if (of.cell == Cell::lstm) cell = upstream.cell.clone(at::MemoryFormat::Contiguous).unsqueeze(0);
+  }
+};
+
+// Blocks of rows back through all steps.
 template <class T>
 class SequenceBackward {
  public:
-  // `gradients`: hidden that of the last state, cell that of the last cell; they become those of the first. recurrent [L, B, G·H]: of the products with
-  // the state; where they have the gradients of projected, those.
-  SequenceBackward(const SequenceInput& input, const Trace& trace, const Tensor& hidden_gradients, const Gradients& gradients, const Tensor& recurrent)
+  SequenceBackward(const SequenceInput& input, const Trace& trace, const Tensor& outside, const SequenceGradients& gradients)
       : input_(input), steps_(trace.gates.size(0)), H_(trace.hidden.size(2)), width_(trace.gates.size(2)), gates_(trace.gates), hidden_(trace.hidden),
-        cell_(trace.cell), tanh_cell_(trace.tanh_cell), recurrent_(trace.recurrent), of_hidden_(hidden_gradients), of_projected_(gradients.projected),
-        of_recurrent_(recurrent), total_(gradients.hidden.unsqueeze(0)), of_cell_(input.cell == Cell::lstm ? gradients.cell.unsqueeze(0) : Tensor()),
-        buffers_(at::empty({2, gradients.hidden.size(0), H_}, trace.hidden.options())), direct_(buffers_.slice(0, 0, 1)), of_reset_(buffers_.slice(0, 1)),
-        weight_(PackedWeight<T>::backward(input.reset == Reset::before ? input.recurrent_weight.slice(0, 0, 2 * H_) : input.recurrent_weight, steps_)) {
-    if (input.reset == Reset::before) candidate_weight_ = PackedWeight<T>::backward(input.recurrent_weight.slice(0, 2 * H_), steps_);
-  }
+        cell_(trace.cell), tanh_cell_(trace.tanh_cell), recurrent_(trace.recurrent), outside_(outside), of_projected_(gradients.projected),
+        of_recurrent_(gradients.recurrent), of_input_(gradients.input), total_(gradients.total), of_cell_(gradients.cell),
+        buffers_(at::empty({2, gradients.total.size(1), H_}, trace.hidden.options())), direct_(buffers_.slice(0, 0, 1)), of_reset_(buffers_.slice(0, 1)),
+        weight_(input, &PackedWeight<T>::backward) {}
 
   void run(std::int64_t begin, std::int64_t end) const {
     for (std::int64_t s = steps_ - 1; s >= 0; --s) {
       const Places at = places(s, steps_, input_.reverse);
+      add_outside(at, begin, end);
       input_.reset == Reset::before ? gru_of_reset_state(at, begin, end) : cells(at, begin, end);
-      const T *direct = direct_.at(0, begin), *outside = of_hidden_.at(at.before, begin);
-      T* const total = total_.at(0, begin);
-      for (std::int64_t i = 0; i < (end - begin) * H_; ++i) total[i] = direct[i] + outside[i];
-      weight_.multiply(end - begin, of_recurrent_.rows(at.time, begin), total_.rows(0, begin), total_.rows(0, begin));  // + [B, rows] × [rows, H]
+      if (input_.input_weight.defined()) weight_.input.multiply(end - begin, of_projected_.rows(at.time, begin), {}, of_input_.rows(at.time, begin));
+      weight_.hidden.multiply(end - begin, of_recurrent_.rows(at.time, begin), direct_.rows(0, begin), total_.rows(0, begin));  // + [B, rows] × [rows, H]
     }
   }
 
  private:
+  // What arrives at the state from outside the sequence.
+  void add_outside(const Places& at, std::int64_t begin, std::int64_t end) const {
+    for (std::int64_t row = begin; row < end; ++row) {
+      const T* outside = outside_.at(at.time, row);
+      T* const total = total_.at(0, row);
+      for (std::int64_t j = 0; j < H_; ++j) total[j] += outside[j];
+    }
+  }
+
   void carry_on(const Places& at, std::int64_t row) const {
     std::fill_n(of_projected_.at(at.time, row), width_, T(0));
     std::fill_n(of_recurrent_.at(at.time, row), width_, T(0));
@@ -252,7 +304,7 @@ class SequenceBackward {
                                                                                gradients(row), direct_.at(0, row)});
         },
         [&](std::int64_t row) { carry_on(at, row); });
-    candidate_weight_.multiply(end - begin, {gradients(begin) + 2 * H_, width_}, {}, of_reset_.rows(0, begin));  // [B, H] × [H, H]
+    weight_.candidate.multiply(end - begin, {gradients(begin) + 2 * H_, width_}, {}, of_reset_.rows(0, begin));  // [B, H] × [H, H]
     for_real_rows(
         valid, begin, end,
         [&](std::int64_t row) {
@@ -264,112 +316,120 @@ class SequenceBackward {
 
   const SequenceInput& input_;
   std::int64_t steps_, H_, width_;
-  Steps<T> gates_, hidden_, cell_, tanh_cell_, recurrent_, of_hidden_, of_projected_, of_recurrent_;
+  Steps<T> gates_, hidden_, cell_, tanh_cell_, recurrent_, outside_, of_projected_, of_recurrent_, of_input_;
   Steps<T> total_, of_cell_;  // [1, B, H]: of the state and the cell that the step left
   Tensor buffers_;
   Steps<T> direct_, of_reset_;  // [1, B, H]: of the state before, not by way of a product; of r ∘ h
-  PackedWeight<T> weight_, candidate_weight_;
+  SequenceWeights<T> weight_;
 };
 
 template <class T>
-Gradients fused_backward(const SequenceInput& input, const Trace& trace, const Tensor& hidden_gradients, const Tensor& cell_gradient) {
-  const std::int64_t steps = trace.gates.size(0), batch = trace.gates.size(1), H = trace.hidden.size(2), width = trace.gates.size(2);
-  const bool lstm = input.cell == Cell::lstm, reset_before = input.reset == Reset::before;
-  Gradients gradients;
-  gradients.projected = at::empty_like(trace.gates);
-  gradients.hidden = hidden_gradients[places(steps - 1, steps, input.reverse).after].clone();     // [B, H]
-  gradients.cell = lstm ? cell_gradient.clone(at::MemoryFormat::Contiguous) : Tensor();
-  const Tensor recurrent_gradient = lstm || reset_before ? gradients.projected : at::empty_like(trace.gates);  // [L, B, G·H]
-  const SequenceBackward<T> backward(input, trace, hidden_gradients, gradients, recurrent_gradient);
+Gradients fused_backward(const SequenceInput& input, const Trace& trace, const Upstream& upstream) {
+  const std::int64_t steps = trace.gates.size(0), batch = trace.gates.size(1), rows = gates_of_hidden(input);
+  const SequenceGradients of(input, trace, upstream);
+  const SequenceBackward<T> backward(input, trace, upstream.hidden, of);
   for_row_blocks(batch, steps, [&](std::int64_t begin, std::int64_t end) { backward.run(begin, end); });
-  const std::int64_t rows = reset_before ? 2 * H : width;  // of the weight, that take h as it is
-  const Tensor before = input.reverse ? trace.hidden.slice(0, 1) : trace.hidden.slice(0, 0, steps);
-  const Tensor flat = recurrent_gradient.view({steps * batch, width});
-  gradients.weight = at::mm(flat.slice(1, 0, rows).t(), before.reshape({steps * batch, H}));      // [rows, H]
-  if (reset_before) {
-    const Tensor of_candidate = at::mm(flat.slice(1, rows).t(), trace.reset_hidden.view({steps * batch, H}));  // [H, H]
-    gradients.weight = at::cat({gradients.weight, of_candidate});                                 // [3H, H]
+  const auto flat = [&](const Tensor& tensor) { return tensor.reshape({steps * batch, tensor.size(2)}); };
+  const Tensor of_projected = flat(of.projected), of_recurrent = flat(of.recurrent);
+  Gradients gradients;
+  gradients.input = of.projected;
+  if (input.input_weight.defined()) {
+    gradients.input = of.input;
+    gradients.input_weight = at::mm(of_projected.t(), flat(input.input));                         // [G·H, E]
+    gradients.input_bias = of_projected.sum(0);
   }
-  if (!lstm) gradients.bias = flat.sum(0);
+  const Tensor before = input.reverse ? trace.hidden.slice(0, 1) : trace.hidden.slice(0, 0, steps);
+  gradients.weight = at::mm(of_recurrent.slice(1, 0, rows).t(), flat(before));                    // [rows, H]
+  if (input.reset == Reset::before)
+    gradients.weight = at::cat({gradients.weight, at::mm(of_recurrent.slice(1, rows).t(), flat(trace.reset_hidden))});  // [3H, H]
+  if (input.cell == Cell::gru) gradients.bias = of_recurrent.sum(0);
+  gradients.hidden = of.total[0];
+  if (input.cell == Cell::lstm) gradients.cell = of.cell[0];
   return gradients;
 }
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Inputs in order: projected, weight, bias, hidden, cell. Outputs: all states [L + 1, B, H]; the last cell [B, H]. libtorch takes no undefined
-// inputs and outputs here: what a cell doesn't have is an empty tensor.
+// Inputs in order: input, its weight and bias, weight, bias, hidden, cell. Outputs: all states [L, B, H], the last one [B, H], the last cell [B, H].
+// libtorch takes no undefined inputs and outputs here: what a cell doesn't have is an empty tensor.
 class FusedSequence : public torch::autograd::Function<FusedSequence> {
  public:
-  static variable_list forward(AutogradContext* context, const Tensor& projected, const Tensor& weight, const Tensor& bias,
-                               const Tensor& hidden, const Tensor& cell, const Tensor& valid, bool lstm, bool reset_before, bool reverse, bool padded) {
-    const SequenceInput input{lstm ? Cell::lstm : Cell::gru, reset_before ? Reset::before : Reset::after, reverse, projected.contiguous(),
-                              weight, bias, hidden, cell, padded ? valid : Tensor()};
-    const Trace trace = projected.scalar_type() == at::kDouble ? fused_forward<double>(input) : fused_forward<float>(input);
-    const std::int64_t last = reverse ? 0 : projected.size(0);
-    const Tensor last_cell = lstm ? trace.cell[last].clone() : at::empty({0}, projected.options());
-    context->save_for_backward({projected, weight, bias, hidden, cell, valid, trace.gates, trace.hidden, trace.cell, trace.tanh_cell,
-                                trace.recurrent, trace.reset_hidden});
+  static variable_list forward(AutogradContext* context, const Tensor& given, const Tensor& input_weight, const Tensor& input_bias, const Tensor& weight,
+                               const Tensor& bias, const Tensor& hidden, const Tensor& cell, const Tensor& valid, bool lstm, bool reset_before, bool reverse,
+                               bool projects, bool padded) {
     context->saved_data["lstm"] = lstm;
     context->saved_data["reset_before"] = reset_before;
     context->saved_data["reverse"] = reverse;
+    context->saved_data["projects"] = projects;
     context->saved_data["padded"] = padded;
-    return {trace.hidden, last_cell};
+    variable_list saved = {given, input_weight, input_bias, weight, bias, hidden, cell, valid};
+    const SequenceInput input = input_of(saved, context);
+    const Trace trace = given.scalar_type() == at::kDouble ? fused_forward<double>(input) : fused_forward<float>(input);
+    const std::int64_t steps = given.size(0), last = reverse ? 0 : steps;
+    for (const Tensor& tensor : {trace.gates, trace.hidden, trace.cell, trace.tanh_cell, trace.recurrent, trace.reset_hidden}) saved.push_back(tensor);
+    context->save_for_backward(saved);
+    // the states' own rows of the trace; as outputs they are no view of what is saved
+    const Tensor states = (reverse ? trace.hidden.slice(0, 0, steps) : trace.hidden.slice(0, 1)).variable_data();
+    return {states, trace.hidden[last].clone(), lstm ? trace.cell[last].clone() : at::empty({0}, given.options())};
   }
 
   static variable_list backward(AutogradContext* context, variable_list output_gradients) {
     const variable_list saved = context->get_saved_variables();
-    const auto flag = [context](const char* name) { return context->saved_data[name].toBool(); };
-    const SequenceInput input{flag("lstm") ? Cell::lstm : Cell::gru, flag("reset_before") ? Reset::before : Reset::after, flag("reverse"),
-                              saved[0], saved[1], saved[2], saved[3], saved[4], flag("padded") ? saved[5] : Tensor()};
-    const Tensor hidden_gradients = output_gradients[0].defined() ? output_gradients[0] : at::zeros_like(saved[7]);
-    const bool lstm = input.cell == Cell::lstm;
-    const Tensor cell_gradient = !lstm || output_gradients[1].defined() ? output_gradients[1] : at::zeros_like(saved[4]);
-    const Trace trace{saved[6], saved[7], saved[8], saved[9], saved[10], saved[11]};
+    const SequenceInput input = input_of(saved, context);
+    const Trace trace{saved[8], saved[9], saved[10], saved[11], saved[12], saved[13]};
+    const auto or_zeros = [](const Tensor& gradient, const Tensor& like) { return gradient.defined() ? gradient : at::zeros_like(like); };
+    const Upstream upstream = {with_whole_rows(or_zeros(output_gradients[0], trace.hidden.slice(0, 1))), or_zeros(output_gradients[1], input.hidden),
+                               input.cell == Cell::lstm ? or_zeros(output_gradients[2], input.cell_state) : Tensor()};
     Gradients gradients;
     if (at::GradMode::is_enabled())
-      gradients = composed_gradients(input, hidden_gradients, cell_gradient);
-    else if (input.projected.scalar_type() == at::kDouble)
-      gradients = fused_backward<double>(input, trace, hidden_gradients.contiguous(), cell_gradient);
+      gradients = composed_gradients(input, upstream);
+    else if (input.input.scalar_type() == at::kDouble)
+      gradients = fused_backward<double>(input, trace, upstream);
     else
-      gradients = fused_backward<float>(input, trace, hidden_gradients.contiguous(), cell_gradient);
-    return {gradients.projected, gradients.weight, gradients.bias, gradients.hidden, gradients.cell, Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
+      gradients = fused_backward<float>(input, trace, upstream);
+    variable_list all = {gradients.input, gradients.input_weight, gradients.input_bias, gradients.weight, gradients.bias, gradients.hidden, gradients.cell};
+    all.resize(all.size() + 6);  // of valid and the flags
+    return all;
   }
 
  private:
+  static SequenceInput input_of(const variable_list& given, const AutogradContext* context) {
+    const auto flag = [context](const char* name) { return context->saved_data.at(name).toBool(); };
+    const bool lstm = flag("lstm"), projects = flag("projects");
+    return {lstm ? Cell::lstm : Cell::gru,     flag("reset_before") ? Reset::before : Reset::after,
+            flag("reverse"),                   given[0],
+            projects ? given[1] : Tensor(),    projects ? given[2] : Tensor(),
+            given[3],                          lstm ? Tensor() : given[4],
+            given[5],                          lstm ? given[6] : Tensor(),
+            flag("padded") ? given[7] : Tensor()};
+  }
+
   // Under create_graph: gradients that can be differentiated again.
-  static Gradients composed_gradients(const SequenceInput& input, const Tensor& hidden_gradients, const Tensor& cell_gradient) {
-    const bool lstm = input.cell == Cell::lstm;
+  static Gradients composed_gradients(const SequenceInput& input, const Upstream& upstream) {
     const SequenceOutput output = composed_sequence(input);
-    const std::int64_t steps = input.projected.size(0);
-    // the state before the first step is an output too: its gradient goes to the input as it is
-    const Tensor own = input.reverse ? hidden_gradients.slice(0, 0, steps) : hidden_gradients.slice(0, 1);
-    const Tensor passed_on = hidden_gradients[input.reverse ? steps : 0];
-    variable_list outputs{output.hidden}, upstream{own};
-    if (lstm) outputs.push_back(output.cell_state), upstream.push_back(cell_gradient);
+    variable_list outputs{output.hidden, output.last}, given{upstream.hidden, upstream.last};
+    if (input.cell == Cell::lstm) outputs.push_back(output.cell_state), given.push_back(upstream.cell);
     const variable_list found = differentiable_gradients(
-        outputs, upstream, {input.projected, input.recurrent_weight, input.recurrent_bias, input.hidden, input.cell_state});
-    Gradients gradients{found[0], found[1], found[2], found[3], found[4]};
-    if (input.hidden.requires_grad()) gradients.hidden = gradients.hidden.defined() ? gradients.hidden + passed_on : passed_on;
-    return gradients;
+        outputs, given, {input.input, input.input_weight, input.input_bias, input.recurrent_weight, input.recurrent_bias, input.hidden, input.cell_state});
+    return {found[0], found[1], found[2], found[3], found[4], found[5], found[6]};
   }
 };
 
 }  // namespace
 
 SequenceOutput recurrent_sequence(const SequenceInput& input, Path path) {
-  const bool possible = has_kernels(input.projected);
+  const bool possible = has_kernels(input.input);
   if (path == Path::fused && !possible)
     throw NotSupported("attend::layers::Recurrent: path \"fused\" needs float32 or float64 on the CPU; use \"automatic\" or \"composed\"");
   if (path == Path::composed || !possible) return composed_sequence(input);
-  const bool lstm = input.cell == Cell::lstm;
-  const Tensor nothing = at::empty({0}, input.projected.options());
-  const bool padded = input.valid.defined();
-  const variable_list outputs =
-      FusedSequence::apply(input.projected, input.recurrent_weight, lstm ? nothing : input.recurrent_bias.contiguous(), input.hidden,
-                           lstm ? input.cell_state : nothing, padded ? input.valid.contiguous() : nothing, lstm, input.reset == Reset::before, input.reverse, padded);
-  const std::int64_t steps = input.projected.size(0);
-  return {input.reverse ? outputs[0].slice(0, 0, steps) : outputs[0].slice(0, 1), lstm ? outputs[1] : Tensor()};
+  const Tensor nothing = at::empty({0}, input.input.options());
+  const auto whole = [&](const Tensor& tensor) { return tensor.defined() ? tensor.contiguous() : nothing; };
+  const bool lstm = input.cell == Cell::lstm, projects = input.input_weight.defined();
+  const variable_list outputs = FusedSequence::apply(with_whole_rows(input.input), whole(input.input_weight), whole(input.input_bias), input.recurrent_weight,
+                                                     whole(input.recurrent_bias), input.hidden, whole(input.cell_state), whole(input.valid), lstm,
+                                                     input.reset == Reset::before, input.reverse, projects, input.valid.defined());
+  return {outputs[0], outputs[1], lstm ? outputs[2] : Tensor()};
 }
 
 }  // namespace attend::layers

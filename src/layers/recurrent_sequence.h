@@ -11,7 +11,9 @@ struct SequenceInput {
   Cell cell = Cell::lstm;
   Reset reset = Reset::after;  // GRU only
   bool reverse = false;     // from the last step to the first
-  Tensor projected;         // [L, B, G·H]: W_i x + b_i of all steps; for an LSTM b_h is in it too
+  Tensor input;             // x [L, B, E]; without input_weight [L, B, G·H], W_i x + b_i itself
+  Tensor input_weight;      // W_i [G·H, E]
+  Tensor input_bias;        // b_i [G·H]; for an LSTM b_h is in it too
   Tensor recurrent_weight;  // [G·H, H]
   Tensor recurrent_bias;    // [3H], GRU only
   Tensor hidden;            // [B, H], before the first step
@@ -21,7 +23,8 @@ struct SequenceInput {
 
 struct SequenceOutput {
   Tensor hidden;      // [L, B, H], in the order of time; in padding what was carried on
-  Tensor cell_state;  // [B, H] after the last step, LSTM only
+  Tensor last;        // [B, H], after the last step
+  Tensor cell_state;  // [B, H], likewise, LSTM only
 };
 
 // fused: kernels for the cell, one product for the gradient of the weight, buffers made once; CPU, float32 and float64. composed: step by

@@ -1,7 +1,7 @@
 #include "attend/models/rnn.h"
 
 #include "models/checks.h"
-#include "models/maxout.h"
+#include "layers/maxout.h"
 
 namespace attend::models {
 namespace {
@@ -64,7 +64,7 @@ Tensor Rnn::decoder_input(const Tensor& embedded, const Tensor& vector) const {
 Tensor Rnn::scores(const Tensor& hidden, const Tensor& embedded, const Tensor& vector) {
   if (!every_step()) return output_(hidden, target_embedding_->weight);
   const Tensor all = at::cat({hidden, embedded, vector.expand({-1, hidden.size(1), -1})}, 2);     // [B, L, H + E + H]
-  return output_(maxout(deep_(all)), target_embedding_->weight);                                  // [B, L, V]
+  return output_(layers::maxout(deep_(all)), target_embedding_->weight);                                  // [B, L, V]
 }
 
 ModelOutput Rnn::forward(const TokenBatch& source, const TokenBatch& target) {

@@ -4,8 +4,8 @@
 
 #include "attend/core/recording.h"
 #include "attend/layers/attentive_decoder.h"
+#include "attend/layers/deep_output.h"
 #include "models/checks.h"
-#include "models/maxout.h"
 
 namespace attend::models {
 namespace {
@@ -49,10 +49,16 @@ Rnnsearch::Rnnsearch(std::int64_t source_vocabulary, std::int64_t target_vocabul
   output_ = register_module("output", layers::TokenOutput(options.maxout, target_vocabulary, weight));
 }
 
+// The layers take them step by step: stored so, none is copied. What is dropped is drawn in the order of the batch.
+Tensor Rnnsearch::embed(torch::nn::Embedding& table, const Tensor& tokens) {
+  if (options_.dropout > 0 && is_training()) return drop(table(tokens));
+  return table(tokens.t()).transpose(0, 1);
+}
+
 Rnnsearch::Encoded Rnnsearch::read_source(const TokenBatch& source) {
   check_source(rnnsearch_name, source);
-  const layers::RecurrentResult read = encoder_(drop(source_embedding_(source.tokens)), source.lengths);  // output [B, Ls, 2H]
-  const Tensor memory = drop(read.output);
+  const layers::RecurrentResult read = encoder_(embed(source_embedding_, source.tokens), source.lengths);  // output [B, Ls, 2H]
+  const Tensor memory = drop(read.output).contiguous();
   const Tensor first = read.state.hidden.select(1, 1);                                            // ←h_1 [B, H]
   const Tensor start = at::tanh(first_state_(first));                                             // s_0 [B, D]
   return {memory, attention_->keys(memory), {start, options_.cell == layers::Cell::lstm ? at::zeros_like(start) : Tensor()}};
@@ -66,8 +72,14 @@ layers::RecurrentState Rnnsearch::next_state(const layers::RecurrentState& state
 }
 
 Tensor Rnnsearch::deep_output(const Tensor& states, const Tensor& embedded, const Tensor& contexts) {
-  const Tensor deep = deep_of_state_(states) + deep_of_token_(embedded) + deep_of_context_(contexts);  // t̃ [B, L, 2l]
-  return output_(drop(maxout(deep)), target_embedding_->weight);                                  // [B, L, V]
+  const Tensor deep = layers::deep_output({.states = states,
+                                           .tokens = embedded,
+                                           .contexts = contexts,
+                                           .state_weight = deep_of_state_->weight,
+                                           .token_weight = deep_of_token_->weight,
+                                           .context_weight = deep_of_context_->weight,
+                                           .bias = deep_of_state_->bias});                        // t [B, L, l]
+  return output_(drop(deep), target_embedding_->weight);                                          // [B, L, V]
 }
 
 ModelOutput Rnnsearch::forward(const TokenBatch& source, const TokenBatch& target) {
@@ -75,9 +87,11 @@ ModelOutput Rnnsearch::forward(const TokenBatch& source, const TokenBatch& targe
   check_target(rnnsearch_name, target, source.tokens.size(0));
   const std::int64_t steps = target.tokens.size(1) - 1;
   const Tensor given = target.tokens.slice(1, 0, steps), wanted = target.tokens.slice(1, 1);      // [B, Lt]
-  const Tensor embedded = drop(target_embedding_(given));                                         // [B, Lt, E]
+  const Tensor embedded = embed(target_embedding_, given);                                        // [B, Lt, E]
   const layers::AttentiveDecoderResult decoded = layers::attentive_decoder({.cell = options_.cell,
-                                                                            .projected = gates_of_token_(embedded),  // W y [B, Lt, G·D]
+                                                                            .tokens = embedded,
+                                                                            .token_weight = gates_of_token_->weight,
+                                                                            .token_bias = gates_of_token_->bias,
                                                                             .first = encoded.start.hidden,
                                                                             .first_cell = encoded.start.cell,
                                                                             .keys = encoded.keys,

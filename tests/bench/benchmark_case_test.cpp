@@ -26,7 +26,9 @@ TEST(BenchmarkCase, NamesOfTheSuitesStay) {
     EXPECT_THAT(names("attention"), Contains(name));
   for (const char* name : {"additive-forward-32x32x40x256", "additive-forward-backward-32x32x40x256", "additive-forward-64x50x50x512"})
     EXPECT_THAT(names("additive"), Contains(name));
-  for (const char* name : {"attentive-gru-forward-backward-128x8x8", "rnnsearch-training-128x8x8"}) EXPECT_THAT(names("decoder"), Contains(name));
+  for (const char* name : {"attentive-gru-forward-backward-128x8x8", "rnnsearch-training-128x8x8", "rnnsearch-training-large-128x8x8",
+                           "rnnsearch-training-64x40x40"})
+    EXPECT_THAT(names("decoder"), Contains(name));
 }
 
 TEST(BenchmarkCase, CountsWhatIsVisible) {
@@ -55,6 +57,7 @@ TEST(BenchmarkCase, RefusesWhatCannotBeMeant) {
   expect("format = 1\ncases = [\n{ name = \"a\", key = 3 }]", "did you mean \"keys\"?");
   expect("format = 1\ncases = [{ keys = 3 }]", "expected a name");
   expect("format = 1\ncases = [{ name = \"a\", heads = 0 }]", "heads: expected at least 1, got 0");
+  expect("format = 1\ncases = [{ name = \"a\", maxout = 0 }]", "maxout: expected at least 1, got 0");
   expect("format = 1\ncases = [{ name = \"a\", left = -1 }]", "left ≥ 0");
   expect("format = 1\ncases = [{ name = \"a\", mechanism = \"dot\" }]", "dot-product");
   expect("format = 1\ncases = [{ name = \"a\" }, { name = \"a\" }]", "each name once, got \"a\" again");

@@ -58,6 +58,22 @@ TEST(Operation, CountsByTheFormulasOfItsHeader) {
   EXPECT_EQ(make_operation({.name = "x", .pass = Pass::forward_backward, .heads = 3, .queries = 10, .keys = 20, .width = 8}).operations, 14.0 * 3 * 10 * 20 * 8);
   EXPECT_EQ(make_operation({.name = "x", .heads = 3, .queries = 10, .keys = 10, .width = 8, .visible = Visible::causal}).operations, 4.0 * 3 * 55 * 8);
   EXPECT_EQ(make_operation({.name = "x", .mechanism = Mechanism::additive, .queries = 3, .keys = 5, .hidden = 7, .memory = 9}).operations, 3 * 5 * (4 * 7 + 2 * 9));
+  const auto training = [](std::optional<std::int64_t> maxout) {
+    return make_operation({.name = "x",
+                           .mechanism = Mechanism::rnnsearch,
+                           .pass = Pass::forward_backward,
+                           .queries = 1,
+                           .keys = 1,
+                           .hidden = 5,
+                           .memory = 6,
+                           .state = 7,
+                           .embedding = 2,
+                           .maxout = maxout,
+                           .vocabulary = 8});
+  };
+  const double of_one_unit = 3.0 * (2 * 2 * (7 + 2 + 6) + 2 * 8);  // deep output and scores, with the gradients
+  EXPECT_EQ(training(4).operations - training(3).operations, of_one_unit);
+  EXPECT_EQ(training({}).operations, training(5).operations);
 }
 
 TEST(Operation, WhatStreamsHasCopiesBeyondTheCache) {

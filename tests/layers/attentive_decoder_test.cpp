@@ -19,7 +19,7 @@ using testing::ThrowsMessage;
 
 struct AttentiveSizes {
   Cell cell = Cell::gru;
-  std::int64_t batch = 3, steps = 4, state = 5, keys = 6, hidden = 19, memory = 7;  // no multiples of a vector's width
+  std::int64_t batch = 3, steps = 4, state = 5, keys = 6, hidden = 19, memory = 7, tokens = 4;  // no multiples of a vector's width
 };
 
 // Random numbers that make the weights peaky; lengths of 6, 1 and 4.
@@ -29,7 +29,9 @@ AttentiveDecoderInput random_input(at::ScalarType type, const AttentiveSizes& si
   };
   const std::int64_t D = sizes.state, gates = (sizes.cell == Cell::lstm ? 4 : 3) * D;
   return {.cell = sizes.cell,
-          .projected = random({sizes.batch, sizes.steps, gates}),
+          .tokens = random({sizes.batch, sizes.steps, sizes.tokens}),
+          .token_weight = random({gates, sizes.tokens}, 0.5),
+          .token_bias = random({gates}),
           .first = random({sizes.batch, D}),
           .first_cell = sizes.cell == Cell::lstm ? random({sizes.batch, D}) : Tensor(),
           .keys = random({sizes.batch, sizes.keys, sizes.hidden}, scale),
@@ -42,8 +44,8 @@ AttentiveDecoderInput random_input(at::ScalarType type, const AttentiveSizes& si
 }
 
 std::vector<Tensor> leaves(const AttentiveDecoderInput& input) {
-  std::vector<Tensor> all = {input.projected,    input.first,  input.keys,           input.memory,
-                             input.query_weight, input.energy, input.context_weight, input.state_weight};
+  std::vector<Tensor> all = {input.tokens, input.token_weight, input.token_bias, input.first,          input.keys,
+                             input.memory, input.query_weight, input.energy,     input.context_weight, input.state_weight};
   if (input.cell == Cell::lstm) all.push_back(input.first_cell);
   return all;
 }
@@ -107,7 +109,9 @@ TEST(AttentiveDecoder, AnLstmIsItsEquations) {
         for (std::int64_t d = 0; d < M; ++d) context[d] += scores[j] / sum * place[d];
       }
       expect_near_numbers(result.contexts[b][i], context);
-      const reference::Vector x = reference::numbers(input.projected[b][i]), of_state = reference::affine(U, s, {}),
+      const reference::Vector x = reference::affine(reference::numbers(input.token_weight), reference::numbers(input.tokens[b][i]),
+                                                    reference::numbers(input.token_bias)),
+                              of_state = reference::affine(U, s, {}),
                               of_context = reference::affine(C, context, {});
       const auto logistic = [](double of) { return 1 / (1 + std::exp(-of)); };
       for (std::int64_t d = 0; d < D; ++d) {
@@ -165,9 +169,9 @@ TEST(AttentiveDecoder, GradientsAreTakenOfWhatNeedsThem) {
     const std::vector<Tensor> all = torch::autograd::grad({number_of(attentive_decoder(input))}, leaves(input));
     input.memory = input.memory.detach(), input.first = input.first.detach(), input.energy = input.energy.detach();
     if (cell == Cell::lstm) input.first_cell = input.first_cell.detach();
-    const std::vector<Tensor> some = torch::autograd::grad({number_of(attentive_decoder(input))}, {input.projected, input.state_weight});
+    const std::vector<Tensor> some = torch::autograd::grad({number_of(attentive_decoder(input))}, {input.tokens, input.state_weight});
     EXPECT_TRUE(some[0].equal(all[0])) << name_of(cell);
-    EXPECT_TRUE(some[1].equal(all[7])) << name_of(cell);
+    EXPECT_TRUE(some[1].equal(all[9])) << name_of(cell);
   }
 }
 
@@ -197,8 +201,8 @@ TEST(AttentiveDecoder, ANaNIsSeenFromItsPlaceOnInItsRow) {
   for (const Cell cell : {Cell::gru, Cell::lstm})
     for (const Path path : {Path::fused, Path::composed}) {
       AttentiveDecoderInput input = random_input(at::kDouble, {.cell = cell});
-      input.projected = input.projected.detach().clone();
-      input.projected[2][1][0] = std::nan("");
+      input.tokens = input.tokens.detach().clone();
+      input.tokens[2][1][0] = std::nan("");
       const AttentiveDecoderResult result = attentive_decoder(input, path);
       EXPECT_TRUE(at::isfinite(result.contexts.slice(0, 0, 2)).all().item<bool>()) << name_of(cell) << ' ' << name_of(path);
       EXPECT_TRUE(at::isfinite(result.contexts[2].slice(0, 0, 2)).all().item<bool>()) << name_of(cell) << ' ' << name_of(path);
@@ -214,7 +218,7 @@ TEST(AttentiveDecoder, ThreadsChangeNothing) {
     for (const int threads : {1, 2, 5}) {
       at::set_num_threads(threads);
       const AttentiveDecoderResult result = attentive_decoder(input, Path::fused);
-      std::vector<Tensor> inputs = {input.projected, input.first, input.keys, input.memory};
+      std::vector<Tensor> inputs = {input.tokens, input.first, input.keys, input.memory};
       if (cell == Cell::lstm) inputs.push_back(input.first_cell);
       std::vector<Tensor> all = torch::autograd::grad({number_of(result)}, inputs);
       all.push_back(result.weights), all.push_back(result.states), all.push_back(result.contexts);
@@ -248,7 +252,7 @@ TEST(AttentiveDecoder, RefusesWhatDoesntFit) {
     return ThrowsMessage<InvalidArgument>(testing::StartsWith("attend::layers::attentive_decoder: " + message));
   };
   EXPECT_THAT(with([](AttentiveDecoderInput& input) { input.first = at::zeros({3, 4}); }),
-              says("expected projected [B, L, 3D] with B = 3, 3D = 12, got [3, 4, 15]"));
+              says("expected token_weight [3D, E] with 3D = 12, E = 4, got [15, 4]"));
   EXPECT_THAT(with([](AttentiveDecoderInput& input) { input.energy = at::zeros({18}); }), says("expected energy [A] with A = 19, got [18]"));
   EXPECT_THAT(with([](AttentiveDecoderInput& input) { input.memory = input.memory.to(at::kDouble); }), says("expected memory"));
   EXPECT_THAT(with([](AttentiveDecoderInput& input) { input.lengths = at::tensor({6, 0, 4}, at::kLong); }),
@@ -256,8 +260,8 @@ TEST(AttentiveDecoder, RefusesWhatDoesntFit) {
   EXPECT_THAT(with([](AttentiveDecoderInput& input) { input.lengths = at::tensor({6, 7, 4}, at::kLong); }),
               says("expected lengths from 1 to Lk = 6, got 4 to 7"));
   EXPECT_THAT(with([](AttentiveDecoderInput& input) { input.lengths = input.lengths.to(at::kInt); }), says("expected lengths of type int64, got Int"));
-  EXPECT_THAT(with([](AttentiveDecoderInput& input) { input.projected = at::zeros({3, 0, 15}); }), says("expected at least one step and one key"));
-  EXPECT_THAT(with([](AttentiveDecoderInput& input) { input.cell = Cell::lstm; }), says("expected projected [B, L, 4D] with B = 3, 4D = 20, got [3, 4, 15]"));
+  EXPECT_THAT(with([](AttentiveDecoderInput& input) { input.tokens = at::zeros({3, 0, 4}); }), says("expected at least one step and one key"));
+  EXPECT_THAT(with([](AttentiveDecoderInput& input) { input.cell = Cell::lstm; }), says("expected token_weight [4D, E] with 4D = 20, E = 4, got [15, 4]"));
   AttentiveDecoderInput lstm = random_input(at::kFloat, {.cell = Cell::lstm});
   lstm.first_cell = at::zeros({3, 4});
   EXPECT_THAT([&] { attentive_decoder(lstm); }, says("expected first_cell [B, D] with B = 3, D = 5, got [3, 4]"));

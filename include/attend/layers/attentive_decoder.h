@@ -11,10 +11,12 @@ namespace attend::layers {
 // G gates: 3 of a GRU (r, z, n), 4 of an LSTM (i, f, g, o).
 struct AttentiveDecoderInput {
   Cell cell = Cell::gru;
-  Tensor projected;       // [B, L, G·D]: what is known of each step before it
+  Tensor tokens;          // y_0 … y_{L−1} [B, L, E]: the token before each step
+  Tensor token_weight;    // W [G·D, E]
+  Tensor token_bias;      // b [G·D]
   Tensor first;           // s_0 [B, D]
   Tensor first_cell{};    // LSTM: m_0 [B, D]
-  Tensor keys;            // U_a h_j + b [B, Lk, A]
+  Tensor keys;            // U_a h_j + b_a [B, Lk, A]
   Tensor memory;          // h_j [B, Lk, M]
   Tensor lengths;         // int64 [B]: real places of the memory, from 1 to Lk; undefined: all
   Tensor query_weight;    // W_a [A, D]
@@ -29,10 +31,10 @@ struct AttentiveDecoderResult {
   Tensor weights;   // α [B, L, Lk], 0 in padding; no gradient flows through it
 };
 
-// α_i = softmax_j(v_aᵀ tanh(W_a s_{i−1} + U_a h_j + b)),  c_i = Σ_j α_ij h_j                      (Bahdanau 2014 appendix A.1.2)
+// α_i = softmax_j(v_aᵀ tanh(W_a s_{i−1} + U_a h_j + b_a)),  c_i = Σ_j α_ij h_j                      (Bahdanau 2014 appendix A.1.2)
 // GRU:   r_i, z_i = σ(x_i + U s_{i−1} + C c_i),  n_i = tanh(x_i + U (r_i ∘ s_{i−1}) + C c_i),  s_i = (1 − z_i) ∘ n_i + z_i ∘ s_{i−1}     (A.2.2)
 // LSTM:  i_i, f_i, o_i = σ(x_i + U s_{i−1} + C c_i),  g_i = tanh(x_i + U s_{i−1} + C c_i),  m_i = f_i ∘ m_{i−1} + i_i ∘ g_i,  s_i = o_i ∘ tanh(m_i)
-// where x_i is `projected`, and each gate has its part of x, U and C. The LSTM is not in the paper.
+// where x_i = W y_{i−1} + b, and each gate has its part of x, U and C. The LSTM is not in the paper.
 // fused: one operation with a backward pass of its own, on the CPU in float32 and float64; composed: step by step from libtorch's operations, also what
 // a second derivative is computed with. Edge cases as of addressing::read().
 // InvalidArgument where a shape, type or length doesn't fit; NotSupported where Path::fused is impossible.

@@ -43,8 +43,8 @@ struct RnnsearchOptions {
 //                   s̃_i = tanh(W y_{i−1} + U(r_i ∘ s_{i−1}) + C c_i),  s_i = (1 − z_i) ∘ s̃_i + z_i ∘ s_{i−1}
 // With Cell::lstm encoder and decoder are LSTMs, whose gates i, f, g, o take W y_{i−1} + U s_{i−1} + C c_i, and whose cell begins at 0 (not in the paper).
 // Deep output:      t̃_i = U_o s_{i−1} + V_o y_{i−1} + C_o c_i,  t_i = max of its pairs,  p(y_i | …) = softmax(W_o t_i)          A.2.2
-// y stands for its embedding E y. With the target given, all steps of attention and cell are one operation, layers::attentive_decoder; what doesn't depend on
-// the state is taken for all steps in one product: U_a h_j, W y of the gates, and after the last step the whole deep output.
+// y stands for its embedding E y. With the target given, all steps of attention and cell are one operation, layers::attentive_decoder, for which U_a h_j is
+// taken once, and after the last step the deep output of all is another, layers::deep_output.
 // Deviations: z keeps the state where the paper's 1 − z does (the same network, with z's weights negated); gates, alignment model, deep output, first state
 // and output have biases, which the paper leaves out "to increase readability"; parameters begin uniform in ±√(1 / fan-in), not orthogonal. The output reads
 // s_{i−1}, as the appendix says; equation 4 of the paper's body has s_i.
@@ -64,6 +64,8 @@ class ATTEND_API Rnnsearch : public SequenceToSequence {
     Tensor keys;                   // U_a h [B, Ls, A]
     layers::RecurrentState start;  // s_0 and, of an LSTM, its cell: [B, D]
   };
+  // [B, L] → E y [B, L, E]
+  Tensor embed(torch::nn::Embedding& table, const Tensor& tokens);
   Encoded read_source(const TokenBatch& source);
   // s_{i−1} [B, D], from_token W y_{i−1} [B, G·D], context c_i [B, 2H] → s_i [B, D]
   layers::RecurrentState next_state(const layers::RecurrentState& state, const Tensor& from_token, const Tensor& context);
