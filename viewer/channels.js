@@ -116,20 +116,12 @@
     update() {
       if (!this.order) return;
       if (this.shown !== this.context.panel) {
-        this.load().catch(error => this.showFailure(error));
+        this.load().catch(error => chart.fail(this, error));
         return;
       }
       this.order.set(this.orderName());
       this.scale.set(this.scaleName());
       if (this.panel) this.redraw();
-    }
-
-    showFailure(error) {
-      if (this.isClosed) return;
-      for (const surface of this.surfaces) surface.close();
-      Object.assign(this, {surfaces: [], rows: [], panel: null, shown: null});
-      this.host.replaceChildren(element('p', {class: 'empty problem', role: 'alert', text: error.message}));
-      this.readOut.textContent = '';
     }
 
     redraw() {

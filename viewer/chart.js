@@ -10,6 +10,8 @@
 // attend.chart.logTicks(low, high)     powers of ten, with others between where there are few
 // attend.chart.tickText(value, step)   a tick with as many digits as its distance to the next one needs
 // attend.chart.levels(c, plot, low, high, y, colours)   lines across a plot, with their numbers
+// attend.chart.logLevels(…)            the same at logTicks()
+// attend.chart.fail(view, error)       a view's surfaces and rows give way to the message of what went wrong
 // attend.chart.facts(values)           {low, high, mean, count} of the finite ones; at: where the largest lies, −1 where there is none
 // attend.chart.remark(panel, r, c)     what is to be said of a weight that wasn't kept; '' where it was
 // attend.chart.missing(c, x, y, width, height)   marks what is not a number
@@ -142,6 +144,14 @@
   // Lines across a plot {left, top, width, height} at round numbers, which y() puts in their places.
   function levels(c, plot, low, high, y, colours) {
     const marks = ticks(low, high, plot.height / 34), step = marks.length > 1 ? marks[1] - marks[0] : 0;
+    drawLevels(c, plot, marks, () => step, y, colours);
+  }
+
+  function logLevels(c, plot, low, high, y, colours) {
+    drawLevels(c, plot, logTicks(low, high), mark => Math.min(mark, 1), y, colours);
+  }
+
+  function drawLevels(c, plot, marks, stepOf, y, colours) {
     c.textAlign = 'right';
     c.textBaseline = 'middle';
     c.direction = 'ltr';
@@ -153,7 +163,7 @@
       c.lineTo(plot.left + plot.width, line);
       c.stroke();
       c.fillStyle = colours.quiet;
-      c.fillText(tickText(mark, step), plot.left - 6, line);
+      c.fillText(tickText(mark, stepOf(mark)), plot.left - 6, line);
     }
   }
 
@@ -358,7 +368,15 @@
     return {element: made, update};
   }
 
+  function fail(view, error) {
+    if (view.isClosed) return;
+    for (const surface of view.surfaces) surface.close();
+    Object.assign(view, {surfaces: [], rows: [], panel: null, shown: null});
+    view.host.replaceChildren(element('p', {class: 'empty problem', role: 'alert', text: error.message}));
+    view.readOut.textContent = '';
+  }
+
   attend.chart = {
-    palette, mix, surface: makeSurface, ticks, roundUp, logTicks, tickText, levels, facts, remark, missing, span: makeSpan, steer, spanControls, clamp,
+    palette, mix, surface: makeSurface, ticks, roundUp, logTicks, tickText, levels, logLevels, fail, facts, remark, missing, span: makeSpan, steer, spanControls, clamp,
   };
 })(window.attend = window.attend || {});

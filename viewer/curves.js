@@ -300,7 +300,7 @@
       const toUnit = isLog ? value => Math.log(value / range.low) / Math.log(range.high / range.low) : value => (value - range.low) / (range.high - range.low);
       const y = value => plot.top + (1 - toUnit(value)) * plot.height;
       const x = value => plot.left + (value - this.limits.low) / (this.limits.high - this.limits.low) * plot.width;
-      if (isLog) drawLogLevels(c, plot, range, y, colours);
+      if (isLog) chart.logLevels(c, plot, range.low, range.high, y, colours);
       else chart.levels(c, plot, range.low, range.high, y, colours);
       this.drawAxis(c, plot, x, colours);
       c.save();
@@ -382,22 +382,6 @@
     if (high === low) return {low: low - Math.abs(low || 1) * 0.5, high: high + Math.abs(high || 1) * 0.5};
     const edge = (high - low) * 0.06, isNearZero = low >= 0 && (low < (high - low) * 0.5 || name === 'learning_rate');
     return {low: isNearZero ? 0 : low - edge, high: high + edge};
-  }
-
-  function drawLogLevels(c, plot, range, y, colours) {
-    c.textAlign = 'right';
-    c.textBaseline = 'middle';
-    c.direction = 'ltr';
-    for (const mark of chart.logTicks(range.low, range.high)) {
-      const line = Math.round(y(mark)) + 0.5;
-      c.strokeStyle = colours.line;
-      c.beginPath();
-      c.moveTo(plot.left, line);
-      c.lineTo(plot.left + plot.width, line);
-      c.stroke();
-      c.fillStyle = colours.quiet;
-      c.fillText(chart.tickText(mark, Math.min(mark, 1)), plot.left - 6, line);
-    }
   }
 
   function drawCurve(c, curve, x, y, colour) {

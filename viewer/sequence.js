@@ -139,20 +139,12 @@
     update() {
       if (!this.range) return;
       if (this.shown !== this.context.panel) {
-        this.load().catch(error => this.showFailure(error));
+        this.load().catch(error => chart.fail(this, error));
         return;
       }
       if (!this.panel) return;
       this.range.set(this.rangeName());
       this.redraw();
-    }
-
-    showFailure(error) {
-      if (this.isClosed) return;
-      for (const surface of this.surfaces) surface.close();
-      Object.assign(this, {surfaces: [], rows: [], panel: null, shown: null});
-      this.host.replaceChildren(element('p', {class: 'empty problem', role: 'alert', text: error.message}));
-      this.readOut.textContent = '';
     }
 
     redraw() {

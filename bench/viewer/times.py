@@ -22,19 +22,6 @@ import pages  # noqa: E402
 from browser import Browser, Server, tool  # noqa: E402
 
 OPENINGS = 5
-HOVERS = """
-    const done = arguments[0], map = document.querySelector('canvas.map'), box = map.getBoundingClientRect(), times = [];
-    const frame = () => new Promise(resolve => requestAnimationFrame(() => { const c = new MessageChannel(); c.port1.onmessage = resolve; c.port2.postMessage(0); }));
-    (async () => {
-      for (let i = 0; i < 51; ++i) {
-        await frame();
-        const start = performance.now();
-        map.dispatchEvent(new PointerEvent('pointermove', {pointerId: 1, clientX: box.left + 100 + 7 * i, clientY: box.top + 100 + 5 * i, bubbles: true}));
-        await frame();
-        times.push(performance.now() - start);
-      }
-      done(times);
-    })();"""
 
 
 def deep(file, layers=24, heads=16, tokens=512):
@@ -79,7 +66,7 @@ def main():
                 print(f"| first view, served | {middle([first_view(browser, server.address) for _ in range(OPENINGS)])} |", flush=True)
                 browser.open(server.address + "#view=matrix")
                 browser.wait("return document.documentElement.dataset.view === 'matrix'")
-                print(f"| hover, until the next frame | {middle(browser.driver.execute_async_script(HOVERS))} |", flush=True)
+                print(f"| hover, until the next frame | {middle([time for time, _ in browser.hover_times(100, 100, 7, 5, 51)])} |", flush=True)
     browser.close()
 
 

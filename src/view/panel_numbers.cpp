@@ -12,15 +12,10 @@
 namespace attend::view {
 namespace {
 
-
 template <class Number>
 void append_numbers(std::string& bytes, std::span<const Number> numbers) {
   bytes.append(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
 }
-
-std::int64_t blocks_of(std::int64_t length, std::int64_t block) { return length / block + (length % block != 0 ? 1 : 0); }
-// Of a thumbnail that has at most `most` of them.
-std::int64_t block_length_of(std::int64_t length, std::int64_t most) { return std::max<std::int64_t>(1, blocks_of(length, most)); }
 
 // What an item holds of each panel: a matrix of weights or of blocks' means.
 struct HeldMatrix {
@@ -89,7 +84,7 @@ void visit_row(const Item& item, std::int64_t row, Visit visit) {
 
 // Means of the blocks of one panel of `matrix.rows` × `matrix.columns`.
 std::vector<float> block_means(const Item& item, std::int64_t panel, const PanelShape& shape, const HeldMatrix& matrix, std::int64_t most) {
-  const std::int64_t high = block_length_of(matrix.rows, most), wide = block_length_of(matrix.columns, most);
+  const std::int64_t high = block_length(matrix.rows, most), wide = block_length(matrix.columns, most);
   std::vector<double> sums(static_cast<std::size_t>(shape.thumbnail_rows * shape.thumbnail_columns));
   for (std::int64_t row = 0; row < (item.weights.empty() ? 0 : matrix.rows); ++row) {
     double* block_row = sums.data() + row / high * shape.thumbnail_columns;
@@ -194,8 +189,8 @@ PanelShape panel_shape(const Item& item, std::int64_t thumbnail) {
   if (axes >= 1) shape.columns = item.shape.back(), shape.column_axis = item.axes.back();
   if (axes >= 2) shape.rows = item.shape[axes - 2], shape.row_axis = item.axes[axes - 2];
   const HeldMatrix drawn = drawn_matrix(item);
-  shape.thumbnail_rows = blocks_of(drawn.rows, block_length_of(drawn.rows, thumbnail));
-  shape.thumbnail_columns = blocks_of(drawn.columns, block_length_of(drawn.columns, thumbnail));
+  shape.thumbnail_rows = blocks_of(drawn.rows, block_length(drawn.rows, thumbnail));
+  shape.thumbnail_columns = blocks_of(drawn.columns, block_length(drawn.columns, thumbnail));
   return shape;
 }
 

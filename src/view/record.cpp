@@ -212,7 +212,7 @@ std::vector<std::int64_t> held_shape(const Item& item) {
   if (item.form == Form::thumbnail)
     for (std::size_t i = 0; i < 2; ++i) {
       std::int64_t& length = shape[shape.size() - 2 + i];
-      length = length / item.block[i] + (length % item.block[i] > 0 ? 1 : 0);
+      length = blocks_of(length, item.block[i]);
     }
   return shape;
 }

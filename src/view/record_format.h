@@ -1,6 +1,8 @@
 // What reading and writing of recordings share: names of the file's keys and checks of what they say.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,10 @@ Form form_of(const std::string& name);
 
 // Kind, axes, lengths and form of an item: all but the numbers themselves. InvalidArgument as check_item().
 void check_layout(const Example& example, const Item& item);
+
+// Blocks of `block` that `length` places make, the last one maybe smaller; and the length of blocks of which there are at most `most`.
+inline std::int64_t blocks_of(std::int64_t length, std::int64_t block) { return length / block + (length % block != 0 ? 1 : 0); }
+inline std::int64_t block_length(std::int64_t length, std::int64_t most) { return std::max<std::int64_t>(1, blocks_of(length, most)); }
 
 // The shape of `item.weights`, and of the tensor in the file.
 std::vector<std::int64_t> held_shape(const Item& item);

@@ -65,10 +65,7 @@ void add_thumbnail(std::span<const std::span<const float>> rows, Item& kept) {
 
 void keep_blocks(const Rows& rows, std::int64_t size, Item& kept) {
   kept.form = Form::thumbnail;
-  for (std::size_t i = 0; i < 2; ++i) {
-    const std::int64_t length = kept.shape[kept.shape.size() - 2 + i];
-    kept.block[i] = std::max<std::int64_t>(1, length / size + (length % size > 0 ? 1 : 0));
-  }
+  for (std::size_t i = 0; i < 2; ++i) kept.block[i] = block_length(kept.shape[kept.shape.size() - 2 + i], size);
   const auto row_count = static_cast<std::size_t>(kept.shape[kept.shape.size() - 2]);
   for (std::size_t first = 0; first < rows.size(); first += row_count) add_thumbnail(std::span(rows).subspan(first, row_count), kept);
 }

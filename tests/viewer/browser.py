@@ -117,6 +117,23 @@ class Browser:
     def text(self, selector):
         return self.js("const e = document.querySelector(arguments[0]); return e ? e.textContent : null", selector)
 
+    def hover_times(self, left, top, right, down, count):
+        """Milliseconds of `count` hovers over the matrix, each `right` and `down` of the one before: [from the event to the next frame, the work alone]."""
+        return self.driver.execute_async_script("""
+            const [left, top, right, down, count, done] = arguments;
+            const map = document.querySelector('canvas.map'), box = map.getBoundingClientRect(), times = [];
+            const frame = () => new Promise(resolve => requestAnimationFrame(() => { const c = new MessageChannel(); c.port1.onmessage = resolve; c.port2.postMessage(0); }));
+            (async () => {
+              for (let i = 0; i < count; ++i) {
+                await frame();
+                const start = performance.now();
+                map.dispatchEvent(new PointerEvent('pointermove', {pointerId: 1, clientX: box.left + left + right * i, clientY: box.top + top + down * i, bubbles: true}));
+                await frame();
+                times.push([performance.now() - start, performance.getEntriesByName('attend-hover')[0].duration]);
+              }
+              done(times);
+            })();""", left, top, right, down, count)
+
     def view(self):
         return self.js("return document.documentElement.dataset.view")
 

@@ -292,19 +292,7 @@ class MatrixTest(ViewerTest):
         browser.js("const m = document.querySelector('canvas.map'), b = m.getBoundingClientRect();"
                    "m.dispatchEvent(new PointerEvent('pointermove', {pointerId: 1, clientX: b.left + arguments[0] + 0.5, clientY: b.top + arguments[1] + 0.5, bubbles: true}))", x, y)
         self.assertEqual(self.read()["Weight"], "0.9")
-        times = browser.driver.execute_async_script("""
-            const done = arguments[0], map = document.querySelector('canvas.map'), b = map.getBoundingClientRect(), times = [];
-            const frame = () => new Promise(resolve => requestAnimationFrame(() => { const c = new MessageChannel(); c.port1.onmessage = resolve; c.port2.postMessage(0); }));
-            (async () => {
-              for (let i = 0; i < 21; ++i) {
-                await frame();
-                const start = performance.now();
-                map.dispatchEvent(new PointerEvent('pointermove', {pointerId: 1, clientX: b.left + 150 + 17 * i, clientY: b.top + 120 + 13 * i, bubbles: true}));
-                await frame();
-                times.push([performance.now() - start, performance.getEntriesByName('attend-hover')[0].duration]);
-              }
-              done(times);
-            })();""")
+        times = browser.hover_times(150, 120, 17, 13, 21)
         self.assertLess(statistics.median(time for time, _ in times), 50)   # from the event to the next frame
         self.assertLess(statistics.median(time for _, time in times), 25)   # the work alone
         print(f"2048 × 2048: first view {first:.0f} ms, hover {statistics.median(t for t, _ in times):.1f} ms to the next frame,"
