@@ -1,6 +1,7 @@
-# Writes the tables of benchmarks, between the two marks in docs/benchmarks.md, from bench/results/*.json:
+# Writes the tables of benchmarks, between the two marks in docs/benchmarks.md, from bench/results/*/*.json:
 #   cmake [-D OUTPUT=docs/benchmarks.md] -P cmake/GenerateBenchmarks.cmake
-# Each file there is what `attend bench SUITE --json` printed, with commit and date put in front by scripts/benchmarks.sh.
+# Each file there is what `attend bench SUITE --json` printed, with commit and date put in front by scripts/benchmarks.sh; each folder is of machines
+# with the same vectors.
 get_filename_component(root ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
 set(page ${root}/docs/benchmarks.md)
 if(NOT OUTPUT)
@@ -50,7 +51,7 @@ function(table variable file)
   foreach(key suite machine threads simd_target libtorch blas peak_gflops bandwidth_gb_per_second quiet commit date)
     value_of(${key} "${json}" ${key})
   endforeach()
-  set(text "### attend bench ${suite}\n\n${machine}, ${threads} threads, ${simd_target}; libtorch ${libtorch}, BLAS ${blas}; multiply-add peak ${peak_gflops} GFLOP/s")
+  set(text "### attend bench ${suite}, ${simd_target}\n\n${machine}, ${threads} threads, ${simd_target}; libtorch ${libtorch}, BLAS ${blas}; multiply-add peak ${peak_gflops} GFLOP/s")
   if(NOT bandwidth_gb_per_second STREQUAL "–")
     string(APPEND text ", reading ${bandwidth_gb_per_second} GB/s")
   endif()
@@ -100,11 +101,14 @@ endif()
 string(SUBSTRING "${text}" 0 ${from} before)
 string(SUBSTRING "${text}" ${to} -1 after)
 set(tables "")
+file(GLOB folders ${root}/bench/results/*)
 foreach(suite attention additive decoder)
-  set(file ${root}/bench/results/${suite}.json)
-  if(EXISTS ${file})
-    table(one ${file})
-    string(APPEND tables "\n${one}")
-  endif()
+  foreach(folder ${folders})
+    set(file ${folder}/${suite}.json)
+    if(EXISTS ${file})
+      table(one ${file})
+      string(APPEND tables "\n${one}")
+    endif()
+  endforeach()
 endforeach()
 file(WRITE ${OUTPUT} "${before}${begin}\n${tables}\n${after}")

@@ -82,22 +82,17 @@
     // --- Data
 
     async load() {
-      const {source, exampleNumber, itemNumber, panel, example, item} = this.context;
-      this.shown = panel;
-      const isCurrent = () => !this.closed && this.shown === panel;
-      try {
-        const loaded = await source.panel(exampleNumber, itemNumber, panel);
-        if (!isCurrent()) return;
-        this.panel = loaded;
-        const {block} = loaded.grid, isEmpty = loaded.rows === 0 || loaded.columns === 0;
-        this.rows.names = labels.blocks(labels.rows(example, item), block[0]);
-        this.columns.names = labels.blocks(labels.columns(example, item), block[1]);
-        this.say(isEmpty ? `There is nothing to see: ${loaded.rows} tokens of ${item.row_axis}, ${loaded.columns} of ${item.column_axis}.` : '');
-      } catch (error) {
-        if (!isCurrent()) return;
+      const {item} = this.context;
+      const isCurrent = await attend.readPanel(this, (panel, rowNames, columnNames) => {
+        this.panel = panel;
+        [this.rows.names, this.columns.names] = [rowNames, columnNames];
+        const isEmpty = panel.rows === 0 || panel.columns === 0;
+        this.say(isEmpty ? `There is nothing to see: ${panel.rows} tokens of ${item.row_axis}, ${panel.columns} of ${item.column_axis}.` : '');
+      }, error => {
         this.panel = null;
         this.say(error.message, true);
-      }
+      });
+      if (!isCurrent) return;
       this.widths = null;
       this.draw(true);
     }

@@ -79,22 +79,16 @@
     // --- Data
 
     async load() {
-      const {source, exampleNumber, itemNumber, panel, example, item} = this.context;
-      this.shown = panel;
-      const isCurrent = () => !this.closed && this.shown === panel;
-      try {
-        const loaded = await source.panel(exampleNumber, itemNumber, panel);
-        if (!isCurrent()) return;
-        const {block} = loaded.grid;
-        this.map.show(new attend.PanelFacts(loaded), item, labels.blocks(labels.rows(example, item), block[0]), labels.blocks(labels.columns(example, item), block[1]));
-        const isEmpty = loaded.rows === 0 || loaded.columns === 0;
-        this.say(isEmpty ? `There is nothing to see: ${loaded.rows} rows × ${loaded.columns} columns. Nothing was read, or nothing written.` : '');
+      const isCurrent = await attend.readPanel(this, (panel, rowNames, columnNames) => {
+        this.map.show(new attend.PanelFacts(panel), this.context.item, rowNames, columnNames);
+        const isEmpty = panel.rows === 0 || panel.columns === 0;
+        this.say(isEmpty ? `There is nothing to see: ${panel.rows} rows × ${panel.columns} columns. Nothing was read, or nothing written.` : '');
         if (isEmpty) this.clear();
-      } catch (error) {
-        if (!isCurrent()) return;
+      }, error => {
         this.say(error.message, true);
         this.clear();
-      }
+      });
+      if (!isCurrent) return;
       this.hover = null;
       this.inspected = null;
       this.draw();

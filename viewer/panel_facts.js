@@ -1,4 +1,5 @@
-// What is known of a panel beyond its weights, of the cells of its grid (source.js): new attend.PanelFacts(panel).
+// What is known of a panel beyond its weights, of the cells of its grid (source.js): new attend.PanelFacts(panel). And how a view of one panel
+// gets it: attend.readPanel(view, take, fail).
 (function (attend) {
   'use strict';
 
@@ -47,5 +48,21 @@
     }
   }
 
+  // Reads the panel that view.context names, view.shown from now on, and calls take(panel, labels of its rows, of its columns), or fail(error) where
+  // that can't be. Neither, and false, where the view was closed or went on to another panel meanwhile.
+  async function readPanel(view, take, fail) {
+    const {source, exampleNumber, itemNumber, panel, example, item} = view.context, {labels} = attend;
+    view.shown = panel;
+    const isCurrent = () => !view.closed && view.shown === panel;
+    try {
+      const loaded = await source.panel(exampleNumber, itemNumber, panel), {block} = loaded.grid;
+      if (isCurrent()) take(loaded, labels.blocks(labels.rows(example, item), block[0]), labels.blocks(labels.columns(example, item), block[1]));
+    } catch (error) {
+      if (isCurrent()) fail(error);
+    }
+    return isCurrent();
+  }
+
   attend.PanelFacts = PanelFacts;
+  attend.readPanel = readPanel;
 })(window.attend = window.attend || {});

@@ -12,7 +12,7 @@
 
 namespace attend::bench {
 
-enum class Mechanism { dot_product, additive, attentive_gru, rnnsearch };
+enum class Mechanism { dot_product, additive, attentive_gru, input_feeding, rnnsearch };
 enum class Pass { forward, forward_backward };
 enum class Visible { all, causal, band };
 
@@ -25,6 +25,7 @@ struct EnumNames<bench::Mechanism> {
   static constexpr EnumName<bench::Mechanism> values[] = {{bench::Mechanism::dot_product, "dot-product"},
                                                           {bench::Mechanism::additive, "additive"},
                                                           {bench::Mechanism::attentive_gru, "attentive-gru"},
+                                                          {bench::Mechanism::input_feeding, "input-feeding"},
                                                           {bench::Mechanism::rnnsearch, "rnnsearch"}};
 };
 template <>

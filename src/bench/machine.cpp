@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "attend/base/format.h"
 #include "attend/core/libtorch.h"
 #include "bench/timing.h"
 #include "core/fused_operation.h"
@@ -37,11 +38,23 @@ Limit limit_of(const std::function<double()>& run) {
 
 }  // namespace
 
+std::string processor_name(std::istream& cpuinfo) {
+  std::string name, family, model;
+  for (std::string line; std::getline(cpuinfo, line) && !line.empty();) {  // a paragraph for each core
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string::npos) continue;
+    const std::string value = line.substr(colon + 2);
+    if (line.starts_with("model name")) name = value;
+    else if (line.starts_with("cpu family")) family = value;
+    else if (line.starts_with("model")) model = value;
+  }
+  if (name.empty()) return "unknown";
+  return family.empty() || model.empty() ? name : format("{} (family {}, model {})", name, family, model);
+}
+
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  return "unknown";
+  return processor_name(file);
 }
 
 std::int64_t last_cache_size() {

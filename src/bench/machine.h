@@ -2,14 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <istream>
 #include <string>
 
 #include "attend/base/api.h"
 
 namespace attend::bench {
 
-// The processor's name; "unknown" where the system doesn't say.
+// The processor's name, with the numbers that tell apart those of one name: "AMD EPYC (family 25, model 1)"; "unknown" where the system doesn't say.
 ATTEND_API std::string processor_name();
+ATTEND_API std::string processor_name(std::istream& cpuinfo);  // from the text of /proc/cpuinfo
 
 // Bytes of the last-level cache that one core reaches; 64 MiB where the system doesn't say.
 ATTEND_API std::int64_t last_cache_size();

@@ -23,6 +23,7 @@ Operation make_operation(const BenchmarkCase& one) {
     case Mechanism::dot_product: return dot_product_operation(one);
     case Mechanism::additive: return additive_operation(one);
     case Mechanism::attentive_gru: return attentive_gru_operation(one);
+    case Mechanism::input_feeding: return input_feeding_operation(one);
     case Mechanism::rnnsearch: return rnnsearch_operation(one);
   }
   throw InvalidArgument("attend::bench: a mechanism without an operation");

@@ -26,11 +26,13 @@ struct Operation {
 //   dot-product     4·D for each visible pair of query and key, B·H of them side by side; with the gradients 14·D
 //   additive        4·A + 2·Dv for each pair; with the gradients three times that
 //   attentive-gru   2 for each multiply-add of its products, and the additive read of each step; with the gradients three times that
+//   input-feeding   likewise, Luong's decoder with an LSTM; what is known of a step before it is projected already
 //   rnnsearch       the same of the whole model; the embeddings' rows are looked up, the update isn't part of it
 // The composed forms:
 //   dot-product     baddbmm, softmax, bmm on contiguous tensors [B·H, L, D]; what isn't visible is minus infinity in the tensor that baddbmm adds
 //   additive        the sum of all pairs, tanh, product with the energy, softmax, bmm
 //   attentive-gru   step by step from libtorch's operations (Path::composed)
+//   input-feeding   step by step from libtorch's operations (Path::composed)
 //   rnnsearch       the same model, its encoder and decoder step by step
 // NotSupported is thrown by `fused` where the library has no fused path for the case.
 ATTEND_API Operation make_operation(const BenchmarkCase& one);
@@ -41,6 +43,7 @@ ATTEND_API std::string disagreement(const std::vector<Tensor>& got, const std::v
 Operation dot_product_operation(const BenchmarkCase& one);
 Operation additive_operation(const BenchmarkCase& one);
 Operation attentive_gru_operation(const BenchmarkCase& one);
+Operation input_feeding_operation(const BenchmarkCase& one);
 Operation rnnsearch_operation(const BenchmarkCase& one);
 
 // N(0, 1) times `deviation`, the same each time for the same seed.

@@ -8,6 +8,7 @@
 #include "attend/io/file.h"
 #include "attend/io/json.h"
 #include "attend/io/process.h"
+#include "bench/machine.h"
 
 namespace attend::tasks {
 namespace {
@@ -27,14 +28,6 @@ std::string commit_text() {
   if (commit.empty()) return "";
   const bool changed = !first_word({"git", "status", "--porcelain", "--untracked-files=no"}).empty();
   return commit + (changed ? "+changes" : "");
-}
-
-std::string machine_text() {
-  std::ifstream file("/proc/cpuinfo");
-  std::string model;
-  for (std::string line; model.empty() && std::getline(file, line);)
-    if (line.starts_with("model name")) model = line.substr(line.find(':') + 2);
-  return model;
 }
 
 std::string today() {
@@ -117,7 +110,7 @@ std::filesystem::path log_result(const Run& run, const Evaluation& evaluation, s
   set_known("recipe_sha256", first_word({"sha256sum", run.files.recipe().string()}));
   line.set("seed", run.recipe.train.seed);
   add_training(line, run.files.metrics());
-  set_known("machine", machine_text());
+  set_known("machine", bench::processor_name());
   line.set("threads", at::get_num_threads());
   line.set("libtorch", TORCH_VERSION);
   set_known("data_sha256", first_word({"sha256sum", evaluation.file}));

@@ -12,15 +12,19 @@
 namespace attend::view {
 namespace {
 
-// Up to `most` bytes from byte `from` on.
-std::string read_part(const std::filesystem::path& file, std::uint64_t from, std::uint64_t most) {
+// Up to `most` bytes from byte `from` on; `from` becomes 0, and nothing is read, where the file ends before it.
+std::string read_part(const std::filesystem::path& file, std::uint64_t& from, std::uint64_t most) {
   std::error_code error;
-  if (!std::filesystem::exists(file, error)) return "";
+  if (!std::filesystem::exists(file, error)) {
+    from = 0;
+    return "";
+  }
   const std::uint64_t size = std::filesystem::file_size(file, error);
   std::ifstream stream(file, std::ios::binary);
   if (error || !stream)
     throw SystemError(format("{}: cannot be opened: {}", file.string(), error ? error.message() : std::strerror(errno)));
-  if (from >= size) return "";
+  if (from > size) from = 0, most = 0;
+  if (from == size || most == 0) return "";
   std::string part(std::min(most, size - from), '\0');
   stream.seekg(static_cast<std::streamoff>(from));
   stream.read(part.data(), static_cast<std::streamsize>(part.size()));
@@ -41,8 +45,9 @@ void add_line(std::string_view line, MetricsLines& metrics) {
 }  // namespace
 
 MetricsLines read_metrics(const std::filesystem::path& file, std::uint64_t from, std::uint64_t most) {
+  const std::uint64_t asked = from;
   const std::string part = read_part(file, from, most);
-  MetricsLines metrics{.next = from, .at_end = part.size() < most};
+  MetricsLines metrics{.next = from, .at_end = from == asked && part.size() < most};
   std::size_t begin = 0;
   for (std::size_t end; (end = part.find('\n', begin)) != std::string::npos; begin = end + 1)
     add_line(std::string_view(part).substr(begin, end - begin), metrics);

@@ -15,7 +15,8 @@ struct MetricsLines {
 };
 
 // The whole lines from byte `from` on, about `most` bytes of them; a line's beginning that has no end yet is left for the next time.
-// Lines that are no JSON object are passed over. A file that isn't there has none. SystemError where it can't be read.
+// Lines that are no JSON object are passed over. A file that isn't there has none. One that ends before `from` was begun anew: `next` is 0, and
+// nothing is read. SystemError where it can't be read.
 MetricsLines read_metrics(const std::filesystem::path& file, std::uint64_t from, std::uint64_t most);
 
 }  // namespace attend::view

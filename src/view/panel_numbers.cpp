@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "view/block_means.h"
 #include "view/record_format.h"
 
 namespace attend::view {
@@ -82,23 +83,12 @@ void visit_row(const Item& item, std::int64_t row, Visit visit) {
   }
 }
 
-// Means of the blocks of one panel of `matrix.rows` × `matrix.columns`.
-std::vector<float> block_means(const Item& item, std::int64_t panel, const PanelShape& shape, const HeldMatrix& matrix, std::int64_t most) {
-  const std::int64_t high = block_length(matrix.rows, most), wide = block_length(matrix.columns, most);
-  std::vector<double> sums(static_cast<std::size_t>(shape.thumbnail_rows * shape.thumbnail_columns));
-  for (std::int64_t row = 0; row < (item.weights.empty() ? 0 : matrix.rows); ++row) {
-    double* block_row = sums.data() + row / high * shape.thumbnail_columns;
-    visit_row(item, panel * matrix.rows + row,
-              [&](std::int64_t column, float weight) { block_row[column / wide] += static_cast<double>(weight); });
-  }
-  std::vector<float> means;
-  for (std::int64_t r = 0; r < shape.thumbnail_rows; ++r) {
-    for (std::int64_t c = 0; c < shape.thumbnail_columns; ++c) {
-      const std::int64_t count = std::min(high, matrix.rows - r * high) * std::min(wide, matrix.columns - c * wide);
-      means.push_back(static_cast<float>(sums[static_cast<std::size_t>(r * shape.thumbnail_columns + c)] / static_cast<double>(count)));
-    }
-  }
-  return means;
+// Means of the blocks of one panel of `matrix.rows` × `matrix.columns`, at most `most` blocks each way.
+void add_block_means(const Item& item, std::int64_t panel, const HeldMatrix& matrix, std::int64_t most, std::vector<float>& means) {
+  BlockMeans blocks(matrix.rows, matrix.columns, block_length(matrix.rows, most), block_length(matrix.columns, most));
+  for (std::int64_t row = 0; row < (item.weights.empty() ? 0 : matrix.rows); ++row)
+    visit_row(item, panel * matrix.rows + row, [&](std::int64_t column, float weight) { blocks.add(row, column, weight); });
+  blocks.append_to(means);
 }
 
 // What a thumbnail is taken of: of an item that is one itself, its blocks.
@@ -205,9 +195,10 @@ std::string weight_bytes(const Item& item, std::int64_t panel) {
 
 std::string thumbnail_bytes(const Item& item, std::int64_t thumbnail) {
   const PanelShape shape = panel_shape(item, thumbnail);
+  std::vector<float> means;
+  for (std::int64_t panel = 0; panel < shape.panels; ++panel) add_block_means(item, panel, drawn_matrix(item), thumbnail, means);
   std::string bytes;
-  for (std::int64_t panel = 0; panel < shape.panels; ++panel)
-    append_numbers(bytes, std::span<const float>(block_means(item, panel, shape, drawn_matrix(item), thumbnail)));
+  append_numbers(bytes, std::span<const float>(means));
   return bytes;
 }
 

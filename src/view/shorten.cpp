@@ -8,6 +8,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/format.h"
+#include "view/block_means.h"
 #include "view/record_format.h"
 
 namespace attend::view {
@@ -49,18 +50,11 @@ void keep_largest(const Rows& rows, std::int64_t k, Item& kept) {
 
 // Means of the blocks of one panel, behind the others in `kept`.
 void add_thumbnail(std::span<const std::span<const float>> rows, Item& kept) {
-  const auto [block_rows, block_columns] = kept.block;
-  const std::int64_t row_count = kept.shape[kept.shape.size() - 2], columns = kept.shape.back();
-  for (std::int64_t top = 0; top < row_count; top += block_rows) {
-    const std::int64_t bottom = std::min(top + block_rows, row_count);
-    for (std::int64_t left = 0; left < columns; left += block_columns) {
-      const std::int64_t right = std::min(left + block_columns, columns);
-      double sum = 0;
-      for (std::int64_t r = top; r < bottom; ++r)
-        for (std::int64_t c = left; c < right; ++c) sum += static_cast<double>(rows[static_cast<std::size_t>(r)][static_cast<std::size_t>(c)]);
-      kept.weights.push_back(static_cast<float>(sum / static_cast<double>((bottom - top) * (right - left))));
-    }
-  }
+  const std::int64_t columns = kept.shape.back();
+  BlockMeans means(static_cast<std::int64_t>(rows.size()), columns, kept.block[0], kept.block[1]);
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    for (std::int64_t c = 0; c < columns; ++c) means.add(static_cast<std::int64_t>(r), c, rows[r][static_cast<std::size_t>(c)]);
+  means.append_to(kept.weights);
 }
 
 void keep_blocks(const Rows& rows, std::int64_t size, Item& kept) {

@@ -26,7 +26,7 @@ TEST(BenchmarkCase, NamesOfTheSuitesStay) {
     EXPECT_THAT(names("attention"), Contains(name));
   for (const char* name : {"additive-forward-32x32x40x256", "additive-forward-backward-32x32x40x256", "additive-forward-64x50x50x512"})
     EXPECT_THAT(names("additive"), Contains(name));
-  for (const char* name : {"attentive-gru-forward-backward-128x8x8", "rnnsearch-training-128x8x8", "rnnsearch-training-large-128x8x8",
+  for (const char* name : {"attentive-gru-forward-backward-128x8x8", "input-feeding-forward-backward-128x8x8", "rnnsearch-training-128x8x8", "rnnsearch-training-large-128x8x8",
                            "rnnsearch-training-64x40x40"})
     EXPECT_THAT(names("decoder"), Contains(name));
 }

@@ -3,12 +3,25 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "bench/timing.h"
 #include "tests/bench/suites.h"
 
 namespace attend::bench {
 namespace {
+
+TEST(Machine, HasANameThatTellsItFromOthers) {
+  const auto name_in = [](const std::string& text) {
+    std::istringstream stream(text);
+    return processor_name(stream);
+  };
+  EXPECT_EQ(name_in("processor\t: 0\ncpu family\t: 25\nmodel\t\t: 1\nmodel name\t: AMD EPYC\n\nprocessor\t: 1\nmodel name\t: another\n"),
+            "AMD EPYC (family 25, model 1)");
+  EXPECT_EQ(name_in("processor : 0\nmodel name : Cortex-A72\nCPU part : 0xd08\n"), "Cortex-A72");
+  EXPECT_EQ(name_in("processor : 0\nCPU part : 0xd08\n"), "unknown");
+  EXPECT_EQ(name_in(""), "unknown");
+}
 
 TEST(Machine, IsKnown) {
   EXPECT_FALSE(processor_name().empty());

@@ -594,7 +594,18 @@ TEST_F(ServerTest, CurvesGrowWhileTheRunTrains) {
   EXPECT_EQ(client_of(server).Get("/api/metrics?from=11")->body, R"({"next":22,"lines":[{"step":2}],"finished":false})");
   folder.write("samples.attn", "");
   EXPECT_EQ(client_of(server).Get("/api/metrics?from=22")->body, R"({"next":22,"lines":[],"finished":true})");
-  EXPECT_EQ(client_of(server).Get("/api/metrics?from=1000000000000")->body, R"({"next":1000000000000,"lines":[],"finished":true})");
+}
+
+TEST_F(ServerTest, CurvesOfAFileThatWasBegunAnewAreReadFromItsStart) {
+  const std::filesystem::path metrics = folder.path() / "metrics.jsonl", ended = folder.path() / "samples.attn";
+  const Server server(Record{}, {.run = PageRun{.name = "r", .metrics = metrics, .ended = ended}});
+  folder.write("samples.attn", "");
+  folder.write("metrics.jsonl", "{\"step\":1}\n");
+  EXPECT_EQ(client_of(server).Get("/api/metrics?from=11")->body, R"({"next":11,"lines":[],"finished":true})");
+  EXPECT_EQ(client_of(server).Get("/api/metrics?from=22")->body, R"({"next":0,"lines":[],"finished":false})");
+  EXPECT_EQ(client_of(server).Get("/api/metrics?from=1000000000000")->body, R"({"next":0,"lines":[],"finished":false})");
+  std::filesystem::remove(metrics);
+  EXPECT_EQ(client_of(server).Get("/api/metrics?from=11")->body, R"({"next":0,"lines":[],"finished":false})");
 }
 
 TEST_F(ServerTest, LongCurvesComeInParts) {
