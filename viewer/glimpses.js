@@ -1,4 +1,5 @@
-// Glimpses: boxes over a picture in the order in which they were looked at, as a path that plays (kind `glimpse`). Shown by picture.js.
+// Glimpses: boxes over a picture in the order in which they were looked at, as a path that plays (kind `glimpse`). Shown by picture.js. Without
+// the picture they lie in an empty square.
 //
 // attend.glimpses(container, context)   a view, as attend.views wants it
 (function (attend) {
@@ -19,7 +20,7 @@
         container.append(element('p', {class: 'empty', text: 'This item holds no glimpses: one of its axes has no places.'}));
         return;
       }
-      this.aspect = chart.clamp(example.picture.width / example.picture.height || 1, 1 / 6, 12);
+      this.aspect = example.picture ? chart.clamp(example.picture.width / example.picture.height || 1, 1 / 6, 12) : 1;
       this.build();
       this.drawn = this.load();
     }
@@ -40,6 +41,7 @@
       this.table = element('table', {class: 'largest'});
       const saw = element('p', {class: 'quiet', text: this.hasScales ? 'What it saw, finest scale first' : 'What it saw'});
       const crops = element('div', {class: 'crops-titled'}, saw, this.crops.element);
+      crops.hidden = !context.example.picture;
       const side = element('div', {class: 'picture-side'}, this.title, crops, this.readOut, this.table);
       this.container.append(controls.bar(this.boxes), element('div', {class: 'picture-figure'}, this.stage.element, side));
       if (count > 1) {
@@ -157,11 +159,13 @@
     // --- Texts
 
     boxText({step, scale}) {
-      const box = this.steps[step][scale], {width, height} = this.context.example.picture;
+      const box = this.steps[step][scale], {picture} = this.context.example;
       const name = `Step ${step + 1}${this.hasScales ? `, scale ${scale + 1}` : ''}`;
       if (![box.left, box.top, box.width, box.height].every(Number.isFinite)) return `${name}: not a number`;
-      const at = (part, whole) => Math.round(part * whole), parts = ['left', 'top', 'width', 'height'].map(side => `${side} ${labels.number(box[side])}`);
-      return `${name}: ${parts.join(', ')} (${at(box.width, width)} × ${at(box.height, height)} pixels at ${at(box.left, width)}, ${at(box.top, height)})`;
+      const parts = ['left', 'top', 'width', 'height'].map(side => `${side} ${labels.number(box[side])}`), text = `${name}: ${parts.join(', ')}`;
+      if (!picture) return text;
+      const across = part => Math.round(part * picture.width), down = part => Math.round(part * picture.height);
+      return `${text} (${across(box.width)} × ${down(box.height)} pixels at ${across(box.left)}, ${down(box.top)})`;
     }
 
     fillReadOut() {
@@ -204,14 +208,23 @@
       const frame = this.frameOf(width, height), colours = chart.palette();
       c.fillStyle = colours.line;
       c.fillRect(0, 0, width, height);
-      if (this.picture) {
-        c.imageSmoothingEnabled = !raster.areLarge(this.picture, frame.wide);
-        c.drawImage(this.picture, frame.x(0), frame.y(0), frame.wide, frame.tall);
-      }
+      this.drawPicture(c, frame, colours);
       const steps = this.visible(), here = this.step();
       this.drawPath(c, frame, [...steps].sort((a, b) => a - b));
       for (const step of steps) this.drawStep(c, frame, step, step === here);
       for (const step of steps) this.drawNumber(c, frame, step, step === here);
+    }
+
+    drawPicture(c, frame, colours) {
+      const place = [frame.x(0), frame.y(0), frame.wide, frame.tall];
+      if (this.picture) {
+        c.imageSmoothingEnabled = !raster.areLarge(this.picture, frame.wide);
+        c.drawImage(this.picture, ...place);
+      } else if (!this.context.example.picture) {
+        c.strokeStyle = colours.quiet;
+        c.lineWidth = 1;
+        c.strokeRect(place[0] + 0.5, place[1] + 0.5, place[2] - 1, place[3] - 1);
+      }
     }
 
     drawPath(c, frame, steps) {

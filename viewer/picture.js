@@ -1,5 +1,5 @@
 // Picture: a spatial map over the picture that it belongs to, one for each word or step (kind `spatial`); boxes of glimpses are drawn by
-// glimpses.js under the same tab.
+// glimpses.js under the same tab. Either may lack the picture.
 (function (attend) {
   'use strict';
 
@@ -387,7 +387,7 @@
   attend.views = attend.views || [];
   attend.views.push({
     name: 'picture', title: 'Picture',
-    accepts: (record, example, item) => Boolean(item) && (item.kind === 'spatial' || (item.kind === 'glimpse' && Boolean(example.picture))),
+    accepts: (record, example, item) => Boolean(item) && (item.kind === 'spatial' || item.kind === 'glimpse'),
     open: (container, context) => context.item.kind === 'glimpse' ? attend.glimpses(container, context) : new PictureView(container, context),
     keys: [['←  →', 'on the strip: word or step before, next; on the picture: cell or step'], ['↑  ↓', 'on the picture: cell above, below'],
            ['Space', 'play, pause'], ['Home  End', 'first, last'], ['Escape', 'no cell']],

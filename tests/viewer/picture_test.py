@@ -36,6 +36,7 @@ def scenes(file):
     record.item(e, "peak", "spatial", ["row", "column"], [400, 1600], peak)
     e = record.example("no picture", [], WORDS)
     record.item(e, "decoder.attention", *spatial, [3, 2, 3], sum(MAPS, []))
+    record.item(e, "dram", "glimpse", ["step", "coordinate"], [3, 4], [v for box in BOXES for v in box])
     e = record.example("right to left", [], ["שלום", "עולם", "טוב"])
     record.item(e, "decoder.attention", *spatial, [3, 2, 3], sum(MAPS, []))
     return record.save(file)
@@ -321,6 +322,20 @@ class PictureTest(ViewerTest):
         self.assertTrue(self.read_out().startswith("Step 3: left 0.6, top 0.6"))
         browser.point("#title", 2, 2)
         self.assertTrue(self.read_out().startswith("Step 1:"))
+
+    def test_without_a_picture_boxes_lie_in_an_empty_square(self):
+        browser = self.show(1, example=1, step=2)
+        width, height = self.size()
+        self.assertAlmostEqual(width, height, delta=1)
+        self.assert_close(self.edge(BOXES[1]), CURRENT, slack=12)
+        self.assertGreater(min(self.edge(BOXES[0])), 200)
+        background = self.pixel(0.05, 0.9)
+        self.assert_close(self.edge(BOXES[2]), background, slack=12)
+        self.assertNotEqual(self.pixel(0.5 / width, 0.7), background)  # the frame
+        self.assertEqual(self.read_out(), "Step 2: left 0.5, top 0.2, width 0.2, height 0.3")
+        self.assertFalse(browser.find(".crops-titled").is_displayed())
+        self.assertEqual(self.open(scenes, example=1, item=1).view(), "picture")  # what is shown first, as with a picture
+        browser.screenshot("glimpses-without-picture")
 
     # Everywhere
 
