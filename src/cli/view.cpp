@@ -81,8 +81,9 @@ void export_picture(const ViewArguments& arguments) {
   const view::RecordFile record = view::RecordFile::open(recording_of(arguments.file));
   const Viewed viewed{record, {}, std::nullopt};
   const std::size_t number = chosen_example(viewed, arguments);
-  const view::Example& example = record.examples()[number];
+  view::Example example = record.examples()[number];
   if (example.items.empty()) throw InvalidArgument(format("{}: the example \"{}\" holds no weights", arguments.file, example.id));
+  if (example.picture) example.picture = record.picture(number);
   view::PictureOptions options;
   options.background = arguments.dark ? view::Background::dark : view::Background::light;
   const std::filesystem::path out = arguments.out;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -252,6 +253,32 @@ TEST_F(View, ExportsPictures) {
     const Ending ending = run(Served::with_view({trained_run().string(), "--export", place(name), "--example", "2", "--dark"}));
     EXPECT_EQ(ending.status, 0) << ending.errors;
     EXPECT_THAT(fixtures::bytes_of(place(name)), HasSubstr(name == "a.svg" ? "<svg" : "PNG"));
+  }
+}
+
+TEST_F(View, ExportsMapsAndGlimpsesOverTheirPicture) {
+  const std::vector<float> weights = {0, 0.25f, 0.75f, 0, 0.1f, 0.1f, 0.2f, 0.3f};
+  const std::vector<std::byte> pixels(4 * 6 * 3, std::byte{200});
+  const auto numbers = std::as_bytes(std::span(weights));
+  io::write_safetensors(
+      place("pictured.attn"),
+      {{"maps", {io::ElementType::float32, {2, 2, 1}, numbers.first(16)}},
+       {"boxes", {io::ElementType::float32, {1, 4}, numbers.subspan(16)}},
+       {"pixels", {io::ElementType::uint8, {4, 6, 3}, pixels}}},
+      {{"attend.record", R"({"format":1,"examples":[)"
+                         R"({"id":"caption","source":[],"target":["a","dog"],"picture":"pixels","items":[)"
+                         R"({"module":"m","kind":"spatial","tensor":"maps","axes":["target","row","column"],"heads":1,"layer":0}]},)"
+                         R"({"id":"glimpse","source":[],"target":[],"picture":"pixels","items":[)"
+                         R"({"module":"m","kind":"glimpse","tensor":"boxes","axes":["step","coordinate"],"heads":1,"layer":0}]}]})"}});
+  for (const auto& [example, title] : std::map<std::string, std::string>{{"caption", "<title>Heat map of m over its picture</title>"},
+                                                                         {"glimpse", "<title>Glimpses of m over their picture</title>"}}) {
+    for (const std::string name : {"a.svg", "a.png"}) {
+      const Ending ending = run(Served::with_view({place("pictured.attn"), "--export", place(name), "--example", example}));
+      EXPECT_EQ(ending.status, 0) << ending.errors;
+      EXPECT_EQ(ending.output, place(name) + "\n");
+    }
+    EXPECT_THAT(fixtures::bytes_of(place("a.svg")), AllOf(HasSubstr(title), HasSubstr("data:image/png;base64,")));
+    EXPECT_THAT(fixtures::bytes_of(place("a.png")), HasSubstr("PNG"));
   }
 }
 

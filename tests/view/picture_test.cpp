@@ -1,20 +1,17 @@
 #include "attend/view/picture.h"
 
-#include <cairo.h>
-#include <glib.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
-#include <limits>
-#include <memory>
+#include <string>
+#include <vector>
 
 #include "attend/base/error.h"
-#include "attend/base/format.h"
 #include "attend/io/file.h"
 #include "tests/view/alignment.h"
+#include "tests/view/picture_file.h"
 
 namespace attend::view {
 namespace {
@@ -22,59 +19,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-// Where the pixels of one colour lie in a picture.
-struct ColourPlace {
-  int count = 0;
-  double x = 0, y = 0;  // their middle
-};
-
-class Pixels {
- public:
-  explicit Pixels(const std::filesystem::path& file) : surface_(cairo_image_surface_create_from_png(file.c_str()), cairo_surface_destroy) {
-    EXPECT_EQ(cairo_surface_status(surface_.get()), CAIRO_STATUS_SUCCESS);
-    cairo_surface_flush(surface_.get());
-  }
-  int width() const { return cairo_image_surface_get_width(surface_.get()); }
-  int height() const { return cairo_image_surface_get_height(surface_.get()); }
-  Colour at(int x, int y) const {
-    const unsigned char* pixel = cairo_image_surface_get_data(surface_.get()) + y * cairo_image_surface_get_stride(surface_.get()) + 4 * x;
-    return {pixel[2], pixel[1], pixel[0]};
-  }
-  ColourPlace find(Colour colour) const {
-    ColourPlace place;
-    for (int y = 0; y < height(); ++y) {
-      for (int x = 0; x < width(); ++x) {
-        if (at(x, y) == colour) place.count += 1, place.x += x, place.y += y;
-      }
-    }
-    if (place.count > 0) place.x /= place.count, place.y /= place.count;
-    return place;
-  }
-
- private:
-  std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)> surface_;
-};
-
-void expect_well_formed(const std::string& xml) {
-  const GMarkupParser no_callbacks{};
-  const std::unique_ptr<GMarkupParseContext, void (*)(GMarkupParseContext*)> context(
-      g_markup_parse_context_new(&no_callbacks, G_MARKUP_PREFIX_ERROR_POSITION, nullptr, nullptr), g_markup_parse_context_free);
-  GError* error = nullptr;
-  const bool parsed = g_markup_parse_context_parse(context.get(), xml.data(), std::ssize(xml), &error) != 0 &&
-                      g_markup_parse_context_end_parse(context.get(), &error) != 0;
-  EXPECT_TRUE(parsed) << (error != nullptr ? error->message : "");
-  g_clear_error(&error);
-}
-
-class PictureFile : public ::testing::Test {
- protected:
-  void SetUp() override { std::filesystem::create_directories(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) / format("attend-picture-{}", getpid());
-  std::filesystem::path png_ = folder_ / "map.png", svg_ = folder_ / "map.svg";
-};
 
 const Example small_example{"1", {"the", "cat", "sleeps"}, {"le", "chat"}, {}};
 const Item small_item = alignment(1, small_example, {1, 0.5f, 0.25f, 0, 0.75f, nan_weight});
