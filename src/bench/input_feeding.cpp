@@ -23,7 +23,7 @@ layers::InputFeedingInput lstm_input(const BenchmarkCase& one) {
   layers::InputFeedingInput input;
   input.projected = make({B, L, 4 * D}, 1);
   input.hidden = make({B, D}, 1), input.cell_state = make({B, D}, 1);
-  input.keys = make({B, Lk, D}, 1), input.values = make({B, Lk, D}, 1);
+  input.keys = make({B, Lk, D}, 16), input.values = make({B, Lk, D}, 1);  // scores of about 1
   input.feed_weight = make({4 * D, D}, D), input.recurrent_weight = make({4 * D, D}, D), input.combine_weight = make({D, D}, D);
   return input;
 }

@@ -149,7 +149,7 @@ void check_view(const ViewArguments& given, const std::function<bool(const char*
   };
   if (given.out.empty()) {
     refuse({"--keep"}, "shortens an exported page; give --export NAME.html too");
-    refuse({"--example", "--dark"}, "is of --export; in the page that is opened one chooses there");
+    refuse({"--example", "--item", "--overlay", "--dark"}, "is of --export; in the page that is opened one chooses there");
     return;
   }
   const auto ends_in = [&](std::string_view end) { return given.out.size() > end.size() && std::string_view(given.out).ends_with(end); };
@@ -158,6 +158,7 @@ void check_view(const ViewArguments& given, const std::function<bool(const char*
     throw CLI::ValidationError("--export", "expected a name that ends in .html, .svg or .png, got " + given.out);
   refuse({"--port", "--no-open"}, "is of the page that is served; leave it out, or --export");
   if (is_page) refuse({"--dark"}, "is of pictures; a page follows the reader's settings, and has a switch");
+  if (is_page) refuse({"--item", "--overlay"}, "is of pictures; a page has all, and lets the reader choose");
   if (!is_page) refuse({"--keep"}, "shortens a page; pictures show all weights: export NAME.html, or leave it out");
 }
 
@@ -171,6 +172,9 @@ void add_view(CLI::App& app, Arguments& arguments) {
   command->add_option("--export", given->out, "Write a file instead of serving: NAME.html, a page that needs nothing else, or NAME.svg or NAME.png");
   command->add_option("--keep", *keep, "What a page holds of the weights: all (default), top-k=K of each row (K: 8), thumbnail=N of at most N x N (N: 64)");
   command->add_option("--example", given->example, "Export the example with this id (pictures: else the first; pages: else all)");
+  command->add_option("--item", given->item, "Of a picture: the module that it shows, decoder.attention, or decoder.attention:2 for its layer 2, or the item's number from 1 (default: 1)");
+  command->add_option("--overlay", given->overlay, "Of a map that belongs to a picture: colour (default) or light over it, none without it")
+      ->check(CLI::IsMember({"colour", "light", "none"}));
   command->add_flag("--dark", given->dark, "A picture that is light on dark");
   command->add_option("--port", given->port, "Port of 127.0.0.1 to serve on (default: a free one)")->check(CLI::Range(1, 65535));
   command->add_flag("--no-open", given->no_open, "Only print the page's address, don't open a browser");

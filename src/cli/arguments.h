@@ -59,6 +59,8 @@ struct ShowArguments {
 
 struct ViewArguments {
   std::string file, out, example;
+  std::string item;                // of an exported picture: a module, or a number from 1; empty: the first
+  std::string overlay = "colour";  // of a spatial map on its picture: colour, light or none
   std::string keep = "all";    // of an exported page: all, top-k or thumbnail
   std::int64_t keep_size = 0;  // top-k: weights of each row; thumbnail: most rows and columns; 0: the form's own
   std::int64_t port = 0;       // 0: a free one

@@ -20,6 +20,7 @@ namespace {
 
 // Beyond this a page is slow to open and too large to send.
 constexpr std::uintmax_t large_page = 20'000'000;
+constexpr std::size_t most_listed_items = 20;
 
 // What is looked at: a recording, or a run with its samples, which it has once its training has ended.
 struct Viewed {
@@ -77,17 +78,39 @@ std::size_t chosen_example(const Viewed& viewed, const ViewArguments& arguments)
   return static_cast<std::size_t>(found - examples.begin());
 }
 
+// "decoder.attention"; "encoder.attention:2" where it has a layer.
+std::string item_name(const view::Item& item) { return item.layer > 0 ? format("{}:{}", item.module, item.layer) : item.module; }
+
+// The item of this number, or the first of this module, or of this module and layer; the first of all where nothing was named.
+std::size_t chosen_item(const view::Example& example, const ViewArguments& arguments) {
+  if (example.items.empty()) throw InvalidArgument(format("{}: the example \"{}\" holds no weights", arguments.file, example.id));
+  const std::string& wanted = arguments.item;
+  std::string known;
+  for (std::size_t i = 0; i < example.items.size(); ++i) {
+    const view::Item& item = example.items[i];
+    if (wanted.empty() || wanted == std::to_string(i + 1) || wanted == item_name(item) || wanted == item.module) return i;
+    if (i < most_listed_items) known += format("{}{} {}", i == 0 ? "" : ", ", i + 1, item_name(item));
+  }
+  if (example.items.size() > most_listed_items) known += ", …";
+  throw InvalidArgument(format("{}: the example \"{}\" has no item \"{}\"; it has {}", arguments.file, example.id, wanted, known));
+}
+
+view::Overlay overlay_of(const ViewArguments& arguments) {
+  return arguments.overlay == "none" ? view::Overlay::none : arguments.overlay == "light" ? view::Overlay::light : view::Overlay::colour;
+}
+
 void export_picture(const ViewArguments& arguments) {
   const view::RecordFile record = view::RecordFile::open(recording_of(arguments.file));
   const Viewed viewed{record, {}, std::nullopt};
   const std::size_t number = chosen_example(viewed, arguments);
   view::Example example = record.examples()[number];
-  if (example.items.empty()) throw InvalidArgument(format("{}: the example \"{}\" holds no weights", arguments.file, example.id));
+  const std::size_t item = chosen_item(example, arguments);
   if (example.picture) example.picture = record.picture(number);
   view::PictureOptions options;
   options.background = arguments.dark ? view::Background::dark : view::Background::light;
+  options.overlay = overlay_of(arguments);
   const std::filesystem::path out = arguments.out;
-  (out.extension() == ".svg" ? view::write_svg : view::write_png)(out, example, record.item(number, 0), options);
+  (out.extension() == ".svg" ? view::write_svg : view::write_png)(out, example, record.item(number, item), options);
   print(arguments.out + "\n");
 }
 

@@ -11,7 +11,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace attend::kernels::HWY_NAMESPACE {
 
-constexpr std::int64_t block_panels = 4;  // of keys: a strip's scores fit into the first cache, the block's keys and values into the second
+constexpr std::int64_t block_panels = 16;  // of keys: a strip's scores fit into the first cache, the block's keys and values into the second
 
 // to[c · stride + j] = scale · from[j · from_stride + c], four (or two) rows at a time through vectors of that many.
 template <class T>

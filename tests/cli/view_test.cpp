@@ -14,6 +14,7 @@
 #include "attend/base/format.h"
 #include "attend/io/json.h"
 #include "attend/io/safetensors.h"
+#include "attend/view/record.h"
 #include "tests/cli/program.h"
 #include "tests/cli/trained_run.h"
 #include "tests/fixtures/temporary_folder.h"
@@ -270,6 +271,9 @@ TEST_F(View, ExportsMapsAndGlimpsesOverTheirPicture) {
                          R"({"module":"m","kind":"spatial","tensor":"maps","axes":["target","row","column"],"heads":1,"layer":0}]},)"
                          R"({"id":"glimpse","source":[],"target":[],"picture":"pixels","items":[)"
                          R"({"module":"m","kind":"glimpse","tensor":"boxes","axes":["step","coordinate"],"heads":1,"layer":0}]}]})"}});
+  const Ending plain = run(Served::with_view({place("pictured.attn"), "--export", place("a.svg"), "--example", "caption", "--overlay", "none"}));
+  EXPECT_EQ(plain.status, 0) << plain.errors;
+  EXPECT_THAT(fixtures::bytes_of(place("a.svg")), HasSubstr("<title>Heat map of m</title>"));
   for (const auto& [example, title] : std::map<std::string, std::string>{{"caption", "<title>Heat map of m over its picture</title>"},
                                                                          {"glimpse", "<title>Glimpses of m over their picture</title>"}}) {
     for (const std::string name : {"a.svg", "a.png"}) {
@@ -280,6 +284,30 @@ TEST_F(View, ExportsMapsAndGlimpsesOverTheirPicture) {
     EXPECT_THAT(fixtures::bytes_of(place("a.svg")), AllOf(HasSubstr(title), HasSubstr("data:image/png;base64,")));
     EXPECT_THAT(fixtures::bytes_of(place("a.png")), HasSubstr("PNG"));
   }
+}
+
+TEST_F(View, ExportsTheItemThatIsChosen) {
+  view::Record record;
+  record.examples.push_back({.id = "e", .source = {"a"}, .target = {"b"}});
+  for (const std::int64_t layer : {1, 2})
+    record.examples[0].items.push_back({.module = "decoder.read", .axes = {"head", "target", "source"}, .layer = layer, .shape = {1, 1, 1}, .weights = {1}});
+  record.examples[0].items.push_back({.module = "memory", .axes = {"head", "target", "source"}, .shape = {1, 1, 1}, .weights = {1}});
+  view::write_record(place("layers.attn"), record);
+  for (const auto& [item, title] : std::vector<std::pair<std::string, std::string>>{{"", "decoder.read, layer 1"},
+                                                                                    {"decoder.read", "decoder.read, layer 1"},
+                                                                                    {"decoder.read:2", "decoder.read, layer 2"},
+                                                                                    {"2", "decoder.read, layer 2"},
+                                                                                    {"memory", "memory"}}) {
+    std::vector<std::string> arguments = {place("layers.attn"), "--export", place("a.svg")};
+    if (!item.empty()) arguments.insert(arguments.end(), {"--item", item});
+    const Ending ending = run(Served::with_view(arguments));
+    EXPECT_EQ(ending.status, 0) << ending.errors;
+    EXPECT_THAT(fixtures::bytes_of(place("a.svg")), HasSubstr("<title>Heat map of " + title + "</title>")) << item;
+  }
+  const Ending unknown = run(Served::with_view({place("layers.attn"), "--export", place("b.svg"), "--item", "memory:3"}));
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_THAT(unknown.errors, HasSubstr("has no item \"memory:3\"; it has 1 decoder.read:1, 2 decoder.read:2, 3 memory"));
+  EXPECT_FALSE(fs::exists(place("b.svg")));
 }
 
 // --- refused -----------------------------------------------------------------------------------------------------------------------------
@@ -300,6 +328,8 @@ TEST_F(View, WhatDoesNotGoTogetherIsAWrongCall) {
   expect({"a.attn", "--export", "a.html", "--port", "8080"}, "--port: is of the page that is served");
   expect({"a.attn", "--export", "a.svg", "--no-open"}, "--no-open: is of the page that is served");
   expect({"a.attn", "--export", "a.html", "--dark"}, "--dark: is of pictures");
+  expect({"a.attn", "--export", "a.html", "--item", "2"}, "--item: is of pictures");
+  expect({"a.attn", "--overlay", "light"}, "--overlay: is of --export");
   expect({"a.attn", "--export", "a.png", "--keep", "all"}, "--keep: shortens a page");
   expect({"a.attn", "--port", "0"}, "--port");
   expect({"a.attn", "--port", "65536"}, "--port");
