@@ -10,6 +10,8 @@
 #include <cstring>
 #include <limits>
 
+#include <hwy/cache_control.h>
+
 #include "kernels/activations-inl.h"
 #include "kernels/dot_product.h"
 #include "kernels/philox.h"
@@ -51,19 +53,21 @@ HWY_INLINE V at_least(D d, hn::TFromD<D> least, V x) {
 }
 
 // 2^t for t ≤ 0, exactly 0 for −∞ (NaN stays NaN). t = n + f with a polynomial for 2^f, |f| ≤ ½, that is right
-// to 2e-7 / 3, half of the last bit; below 2^−126 what comes out is 0 or below it.
+// to 2e-7 / 3, half of the last bit; below 2^−126.5 what comes out is 0. Where numbers are next to each other at 1.5 · 2^23, n is rounded by
+// an addition and then stands in the lowest bits, from where it becomes the exponent of 2^n.
 template <class D, hwy::EnableIf<sizeof(hn::TFromD<D>) == 4>* = nullptr, class V>
 HWY_INLINE V power_of_two(D d, V t) {
-  const V bounded = at_least(d, -127.0f, t);
-  const V n = hn::Round(bounded), f = hn::Sub(bounded, n);
+  const V bounded = at_least(d, -127.0f, t), whole_numbers = hn::Set(d, 12582912.0f), rounded = hn::Add(bounded, whole_numbers);
+  const V f = hn::Sub(bounded, hn::Sub(rounded, whole_numbers));
   V p = hn::Set(d, 1.3390863647e-3f);
   p = hn::MulAdd(p, f, hn::Set(d, 9.6180825573e-3f));
   p = hn::MulAdd(p, f, hn::Set(d, 5.5503571142e-2f));
   p = hn::MulAdd(p, f, hn::Set(d, 2.4022650761e-1f));
   p = hn::MulAdd(p, f, hn::Set(d, 6.9314718803e-1f));
   p = hn::MulAdd(p, f, hn::Set(d, 1.0f));
-  const hn::RebindToSigned<D> whole;
-  return hn::BitCast(d, hn::Add(hn::BitCast(whole, p), hn::ShiftLeft<23>(hn::ConvertTo(whole, n))));
+  const hn::RebindToSigned<D> bits;
+  const V scale = hn::BitCast(d, hn::Add(hn::ShiftLeft<23>(hn::BitCast(bits, rounded)), hn::Set(bits, 127 << 23)));
+  return hn::Mul(p, scale);  // not by adding exponents: a product keeps NaN
 }
 template <class D, hwy::EnableIf<sizeof(hn::TFromD<D>) == 8>* = nullptr, class V>
 HWY_INLINE V power_of_two(D d, V t) {
@@ -128,6 +132,8 @@ struct Factors {
   std::int64_t sum_stride, term_stride;
 };
 
+constexpr std::int64_t prefetched_rows = 8;  // before they are read: rows lie apart, each on a line of its own
+
 // out_s += Σ_t factor_st · row_t, for `count` vectors of the rows' width; sums lie `out_stride` apart.
 template <std::int64_t strip, std::int64_t count, class T>
 HWY_INLINE void add_products(const Factors<T>& factors, std::int64_t terms, const T* HWY_RESTRICT rows, std::int64_t row_stride, T* HWY_RESTRICT out,
@@ -140,6 +146,7 @@ HWY_INLINE void add_products(const Factors<T>& factors, std::int64_t terms, cons
   for (std::int64_t t = 0; t < terms; ++t) {
     hn::Vec<Vectors<T>> row[count];
     for (std::int64_t v = 0; v < count; ++v) row[v] = hn::LoadU(d, rows + t * row_stride + v * lanes);
+    hwy::Prefetch(rows + (t + prefetched_rows) * row_stride);
     for (std::int64_t s = 0; s < strip; ++s) {
       const auto factor = hn::Set(d, factors.data[s * factors.sum_stride + t * factors.term_stride]);
       for (std::int64_t v = 0; v < count; ++v) sums[s][v] = hn::MulAdd(factor, row[v], sums[s][v]);

@@ -185,6 +185,7 @@ HWY_INLINE void scaled_products(const T* HWY_RESTRICT factors, std::int64_t stri
   for (std::int64_t t = 0; t < terms; ++t) {
     hn::Vec<Vectors<T>> row[count];
     for (std::int64_t v = 0; v < count; ++v) row[v] = hn::LoadU(d, rows + t * row_stride + v * lanes);
+    hwy::Prefetch(rows + (t + prefetched_rows) * row_stride);
     for (std::int64_t s = 0; s < strip_rows; ++s) {
       const auto factor = hn::Set(d, factors[s * stride + t]);
       for (std::int64_t v = 0; v < count; ++v) sums[s][v] = hn::MulAdd(factor, row[v], sums[s][v]);

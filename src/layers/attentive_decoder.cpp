@@ -11,6 +11,7 @@
 #include "kernels/recurrent_cell.h"
 #include "layers/memory_lengths.h"
 #include "layers/packed_weight.h"
+#include "layers/weight_gradients.h"
 
 namespace attend::layers {
 namespace {
@@ -353,33 +354,45 @@ class AttentiveBackward {
   Steps<T> through_, of_reset_;  // [1, B, D]: of s_i not by way of a product; of r ∘ s
 };
 
+struct AttentiveWeightGradients {
+  Tensor token, query, context, state;
+};
+
+// From the gradients of rows, which several weights share.
+AttentiveWeightGradients weight_gradients_of(const AttentiveDecoderInput& input, const AttentiveSizes& sizes, const AttentiveTrace& trace,
+                                             const AttentiveRowGradients& of) {
+  const std::int64_t cells = sizes.steps - 1, plain = sizes.gates_of_state(), all = sizes.gates;
+  const auto steps = [&](const Tensor& tensor) { return tensor.slice(0, 0, cells); };
+  AttentiveWeightGradients gradients = {empty_gradient(input.token_weight), weight_gradient(of.queries, trace.states), empty_gradient(input.context_weight),
+                                        empty_gradient(input.state_weight)};
+  std::vector<WeightShare> shares = {{0, all, steps(input.tokens.transpose(0, 1)), gradients.token},       // [G·D, E]
+                                     {0, all, steps(trace.contexts), gradients.context},                    // [G·D, M]
+                                     {0, plain, steps(trace.states), gradients.state.slice(0, 0, plain)}};  // GRU [2D, D], LSTM [4D, D]
+  if (!sizes.lstm) shares.push_back({plain, all, trace.reset_states, gradients.state.slice(0, plain)});     // [D, D]
+  fill_weight_gradients(of.gates, shares);
+  return gradients;
+}
+
 // In the order of FusedAttentiveDecoder's inputs.
 template <class T>
 variable_list fused_backward(const AttentiveDecoderInput& input, const AttentiveTrace& trace, const Tensor& state_gradients, const Tensor& context_gradients) {
   const AttentiveSizes sizes(input);
-  const std::int64_t L = sizes.steps, B = sizes.batch;
   const AttentiveRowGradients of(input, sizes);
   const AttentiveBackward<T> backward(input, sizes, trace, state_gradients, context_gradients, of);
-  for_row_blocks(B, L, [&](std::int64_t begin, std::int64_t end) { backward.run(begin, end); });
-  const auto flat = [&](const Tensor& tensor, std::int64_t steps) { return tensor.slice(0, 0, steps).reshape({steps * B, tensor.size(2)}); };
-  const Tensor of_gates = flat(of.gates, L - 1), plain = of_gates.slice(1, 0, sizes.gates_of_state()).t();
-  Tensor of_state_weight = at::mm(plain, flat(trace.states, L - 1));                              // GRU [2D, D], LSTM [4D, D]
-  if (!sizes.lstm) {
-    const Tensor of_candidate = at::mm(of_gates.slice(1, sizes.gates_of_state()).t(), flat(trace.reset_states, L - 1));
-    of_state_weight = at::cat({of_state_weight, of_candidate});                                   // [3D, D]
-  }
+  for_row_blocks(sizes.batch, sizes.steps, [&](std::int64_t begin, std::int64_t end) { backward.run(begin, end); });
+  const AttentiveWeightGradients weights = weight_gradients_of(input, sizes, trace, of);
   return {of.tokens.transpose(0, 1),
-          at::mm(of_gates.t(), flat(input.tokens.transpose(0, 1), L - 1)),                        // [G·D, E]
-          of_gates.sum(0),
+          weights.token,
+          bias_gradient(of.gates),
           of.state[0],
           sizes.lstm ? of.cell[0] : Tensor(),
           of.keys,
           of.memory,
           Tensor(),
-          at::mm(flat(of.queries, L).t(), flat(trace.states, L)),                                 // [A, D]
+          weights.query,
           of.energy.sum(0),
-          at::mm(of_gates.t(), flat(trace.contexts, L - 1)),                                      // [G·D, M]
-          of_state_weight};
+          weights.context,
+          weights.state};
 }
 
 constexpr std::size_t attentive_inputs = 12;

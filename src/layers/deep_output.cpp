@@ -5,6 +5,7 @@
 #include "kernels/maxout.h"
 #include "layers/maxout.h"
 #include "layers/packed_weight.h"
+#include "layers/weight_gradients.h"
 
 namespace attend::layers {
 namespace {
@@ -92,10 +93,13 @@ variable_list fused_deep_gradients(const DeepOutputInput& input, const Tensor& s
       to_context.multiply(count, sums.rows(i, begin), {}, contexts.rows(i, begin));
     }
   });
-  const Tensor flat = of_sums.view({L * B, pairs});
-  const auto of_weight = [&](const Tensor& read) { return at::mm(flat.t(), other_first(read).reshape({L * B, read.size(2)})); };
-  return {other_first(of_states), other_first(of_tokens), other_first(of_contexts), of_weight(input.states), of_weight(input.tokens),
-          of_weight(input.contexts), flat.sum(0)};
+  const Tensor of_state_weight = empty_gradient(input.state_weight), of_token_weight = empty_gradient(input.token_weight),
+               of_context_weight = empty_gradient(input.context_weight);
+  fill_weight_gradients(of_sums, {{0, pairs, other_first(input.states), of_state_weight},
+                                  {0, pairs, other_first(input.tokens), of_token_weight},
+                                  {0, pairs, other_first(input.contexts), of_context_weight}});
+  return {other_first(of_states), other_first(of_tokens), other_first(of_contexts), of_state_weight, of_token_weight, of_context_weight,
+          bias_gradient(of_sums)};
 }
 
 DeepOutputInput deep_input_of(const variable_list& given) { return {given[0], given[1], given[2], given[3], given[4], given[5], given[6]}; }

@@ -12,6 +12,7 @@
 #include "layers/memory_lengths.h"
 #include "layers/packed_weight.h"
 #include "layers/recurrent_sequence.h"
+#include "layers/weight_gradients.h"
 
 namespace attend::layers {
 namespace {
@@ -398,8 +399,20 @@ FeedingTrace fused_feeding(const InputFeedingInput& input) {
   return trace;
 }
 
-// Gradients of rows Σ out_rᵀ in_r of all steps: [out, in].
-Tensor weight_gradient(const Tensor& of_rows, const Tensor& rows) { return at::mm(of_rows.flatten(0, 1).t(), rows.flatten(0, 1)); }
+// The gradients of F and U. An LSTM's are from the same rows; h̃_0 is 0.
+std::pair<Tensor, Tensor> cell_weight_gradients(const InputFeedingInput& input, const FeedingSizes& sizes, const FeedingTrace& trace,
+                                                const FeedingGradients& gradients) {
+  const Tensor of_feed = empty_gradient(input.feed_weight), of_recurrent = empty_gradient(input.recurrent_weight);
+  const WeightShare feed = {0, sizes.gates, trace.fed, of_feed};                                  // [G·D, D]
+  const WeightShare recurrent = {0, sizes.gates, trace.hidden.slice(0, 0, sizes.steps), of_recurrent};  // of h_0 … h_{L−1} [G·D, D]
+  if (sizes.lstm) {
+    fill_weight_gradients(gradients.gates, {feed, recurrent});
+  } else {
+    fill_weight_gradients(gradients.gates, {feed});
+    fill_weight_gradients(gradients.recurrent, {recurrent});
+  }
+  return {of_feed, of_recurrent};
+}
 
 template <class T>
 variable_list feeding_gradients(const InputFeedingInput& input, const FeedingTrace& trace, const Tensor& vector_gradients) {
@@ -407,16 +420,16 @@ variable_list feeding_gradients(const InputFeedingInput& input, const FeedingTra
   const FeedingGradients gradients = empty_gradients(input, sizes, trace);
   const FeedingBackward<T> backward(input, sizes, trace, vector_gradients, gradients);
   for_row_blocks(sizes.batch, sizes.steps, [&](std::int64_t begin, std::int64_t end) { backward.run(begin, end); });
-  const Tensor before = trace.hidden.slice(0, 0, sizes.steps);                                    // h_0 … h_{L−1}
+  const auto [of_feed, of_recurrent] = cell_weight_gradients(input, sizes, trace, gradients);
   return {gradients.gates.transpose(0, 1),
           gradients.hidden,
           gradients.cell_state,
           gradients.keys,
           gradients.values,
           Tensor(),
-          weight_gradient(gradients.gates.slice(0, 1), trace.fed.slice(0, 1)),                    // h̃_0 is 0
-          weight_gradient(gradients.recurrent, before),
-          sizes.lstm ? Tensor() : gradients.recurrent.flatten(0, 1).sum(0),
+          of_feed,
+          of_recurrent,
+          sizes.lstm ? Tensor() : bias_gradient(gradients.recurrent),
           weight_gradient(gradients.combined, trace.used),
           sizes.additive ? weight_gradient(gradients.queries, trace.used) : Tensor(),
           sizes.additive ? gradients.energy.sum(0) : Tensor()};

@@ -4,6 +4,7 @@
 #include "core/fused_operation.h"
 #include "kernels/recurrent_cell.h"
 #include "layers/packed_weight.h"
+#include "layers/weight_gradients.h"
 
 namespace attend::layers {
 namespace {
@@ -323,26 +324,35 @@ class SequenceBackward {
   SequenceWeights<T> weight_;
 };
 
+// The gradients of W_i and W_h: from the same rows but where a GRU resets after its product.
+void fill_weights(const SequenceInput& input, const Trace& trace, const SequenceGradients& of, Gradients& gradients) {
+  const std::int64_t steps = trace.gates.size(0), rows = gates_of_hidden(input), all = trace.gates.size(2);
+  const Tensor before = input.reverse ? trace.hidden.slice(0, 1) : trace.hidden.slice(0, 0, steps);
+  gradients.weight = empty_gradient(input.recurrent_weight);
+  std::vector<WeightShare> shares = {{0, rows, before, gradients.weight.slice(0, 0, rows)}};      // [rows, H]
+  if (input.reset == Reset::before) shares.push_back({rows, all, trace.reset_hidden, gradients.weight.slice(0, rows)});  // [H, H]
+  if (input.input_weight.defined()) {
+    gradients.input_weight = empty_gradient(input.input_weight);
+    const WeightShare of_input = {0, all, input.input, gradients.input_weight};                   // [G·H, E]
+    if (of.recurrent.is_same(of.projected))
+      shares.push_back(of_input);
+    else
+      fill_weight_gradients(of.projected, {of_input});
+  }
+  fill_weight_gradients(of.recurrent, shares);
+}
+
 template <class T>
 Gradients fused_backward(const SequenceInput& input, const Trace& trace, const Upstream& upstream) {
-  const std::int64_t steps = trace.gates.size(0), batch = trace.gates.size(1), rows = gates_of_hidden(input);
+  const std::int64_t steps = trace.gates.size(0), batch = trace.gates.size(1);
   const SequenceGradients of(input, trace, upstream);
   const SequenceBackward<T> backward(input, trace, upstream.hidden, of);
   for_row_blocks(batch, steps, [&](std::int64_t begin, std::int64_t end) { backward.run(begin, end); });
-  const auto flat = [&](const Tensor& tensor) { return tensor.reshape({steps * batch, tensor.size(2)}); };
-  const Tensor of_projected = flat(of.projected), of_recurrent = flat(of.recurrent);
   Gradients gradients;
-  gradients.input = of.projected;
-  if (input.input_weight.defined()) {
-    gradients.input = of.input;
-    gradients.input_weight = at::mm(of_projected.t(), flat(input.input));                         // [G·H, E]
-    gradients.input_bias = of_projected.sum(0);
-  }
-  const Tensor before = input.reverse ? trace.hidden.slice(0, 1) : trace.hidden.slice(0, 0, steps);
-  gradients.weight = at::mm(of_recurrent.slice(1, 0, rows).t(), flat(before));                    // [rows, H]
-  if (input.reset == Reset::before)
-    gradients.weight = at::cat({gradients.weight, at::mm(of_recurrent.slice(1, rows).t(), flat(trace.reset_hidden))});  // [3H, H]
-  if (input.cell == Cell::gru) gradients.bias = of_recurrent.sum(0);
+  fill_weights(input, trace, of, gradients);
+  gradients.input = input.input_weight.defined() ? of.input : of.projected;
+  if (input.input_weight.defined()) gradients.input_bias = bias_gradient(of.projected);
+  if (input.cell == Cell::gru) gradients.bias = bias_gradient(of.recurrent);
   gradients.hidden = of.total[0];
   if (input.cell == Cell::lstm) gradients.cell = of.cell[0];
   return gradients;

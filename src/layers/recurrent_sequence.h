@@ -27,7 +27,7 @@ struct SequenceOutput {
   Tensor cell_state;  // [B, H], likewise, LSTM only
 };
 
-// fused: kernels for the cell, one product for the gradient of the weight, buffers made once; CPU, float32 and float64. composed: step by
+// fused: kernels for the cell, one product for the gradient of a weight, buffers made once; CPU, float32 and float64. composed: step by
 // step from libtorch's operations; also what a second derivative is computed with.
 SequenceOutput recurrent_sequence(const SequenceInput& input, Path path);
 

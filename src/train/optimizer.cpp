@@ -109,7 +109,7 @@ void Optimizer::update(std::int64_t begin, std::int64_t end, std::int64_t update
   if (!averages_.defined()) return;
   // the average of few steps would be mostly the random start: let it follow closely at first
   const double decay = std::min(options_.averaging, static_cast<double>(1 + steps_) / static_cast<double>(10 + steps_));
-  here(averages_).lerp_(parameter, 1 - decay);
+  here(averages_).mul_(decay).add_(parameter, 1 - decay);  // lerp_() takes one number at a time
 }
 
 void Optimizer::swap_average() {

@@ -14,7 +14,6 @@
 #include "attend/base/format.h"
 #include "attend/io/json.h"
 #include "attend/io/safetensors.h"
-#include "attend/view/record.h"
 #include "tests/cli/program.h"
 #include "tests/cli/trained_run.h"
 #include "tests/fixtures/temporary_folder.h"
@@ -287,22 +286,23 @@ TEST_F(View, ExportsMapsAndGlimpsesOverTheirPicture) {
 }
 
 TEST_F(View, ExportsTheItemThatIsChosen) {
-  view::Record record;
-  record.examples.push_back({.id = "e", .source = {"a"}, .target = {"b"}});
-  for (const std::int64_t layer : {1, 2})
-    record.examples[0].items.push_back({.module = "decoder.read", .axes = {"head", "target", "source"}, .layer = layer, .shape = {1, 1, 1}, .weights = {1}});
-  record.examples[0].items.push_back({.module = "memory", .axes = {"head", "target", "source"}, .shape = {1, 1, 1}, .weights = {1}});
-  view::write_record(place("layers.attn"), record);
-  for (const auto& [item, title] : std::vector<std::pair<std::string, std::string>>{{"", "decoder.read, layer 1"},
+  const float one = 1;
+  const auto item = [](const std::string& module, int layer) {
+    return R"({"module":")" + module + R"(","kind":"alignment","tensor":"w","axes":["head","target","source"],"heads":1,"layer":)" + std::to_string(layer) + "}";
+  };
+  io::write_safetensors(place("layers.attn"), {{"w", {io::ElementType::float32, {1, 1, 1}, std::as_bytes(std::span(&one, 1))}}},
+                        {{"attend.record", R"({"format":1,"examples":[{"id":"e","source":["a"],"target":["b"],"items":[)" + item("decoder.read", 1) + "," +
+                                               item("decoder.read", 2) + "," + item("memory", 0) + "]}]}"}});
+  for (const auto& [chosen, title] : std::vector<std::pair<std::string, std::string>>{{"", "decoder.read, layer 1"},
                                                                                     {"decoder.read", "decoder.read, layer 1"},
                                                                                     {"decoder.read:2", "decoder.read, layer 2"},
                                                                                     {"2", "decoder.read, layer 2"},
                                                                                     {"memory", "memory"}}) {
     std::vector<std::string> arguments = {place("layers.attn"), "--export", place("a.svg")};
-    if (!item.empty()) arguments.insert(arguments.end(), {"--item", item});
+    if (!chosen.empty()) arguments.insert(arguments.end(), {"--item", chosen});
     const Ending ending = run(Served::with_view(arguments));
     EXPECT_EQ(ending.status, 0) << ending.errors;
-    EXPECT_THAT(fixtures::bytes_of(place("a.svg")), HasSubstr("<title>Heat map of " + title + "</title>")) << item;
+    EXPECT_THAT(fixtures::bytes_of(place("a.svg")), HasSubstr("<title>Heat map of " + title + "</title>")) << chosen;
   }
   const Ending unknown = run(Served::with_view({place("layers.attn"), "--export", place("b.svg"), "--item", "memory:3"}));
   EXPECT_EQ(unknown.status, 1);
