@@ -13,14 +13,15 @@ constexpr std::int64_t rows_at_once = 512;               // packed together: wha
 constexpr std::int64_t strips_at_once = 16, panels_at_once = 2;  // that a thread takes
 
 template <class T>
-kernels::StepRows<T> step_rows(const Tensor& tensor, std::int64_t first_column = 0) {
+kernels::StepRows<T> step_rows(const Tensor& tensor, std::int64_t first_column) {
   return {tensor.data_ptr<T>() + first_column, tensor.size(0), tensor.size(1), tensor.stride(0), tensor.stride(1)};
 }
 
 std::int64_t in_whole(std::int64_t columns, std::int64_t part) { return (columns + part - 1) / part * part; }
 
-// Columns of one side, packed together; `place`: of the packed numbers of one row.
+// Columns that a thread packs; `place`: of the packed numbers of one row.
 struct PackedColumns {
+  const Tensor* from;
   std::int64_t first, end, place;
 };
 
@@ -60,7 +61,7 @@ class WeightGradients {
     for (auto border = borders.begin(); border != borders.end() && std::next(border) != borders.end(); ++border) {
       for (std::int64_t first = *border; first < *std::next(border); first += strips_at_once * kernels::outer_strip) {
         const std::int64_t end = std::min(*std::next(border), first + strips_at_once * kernels::outer_strip);
-        strips_.push_back({first, end, width_});
+        strips_.push_back({&gradients_, first, end, width_});
         width_ += in_whole(end - first, kernels::outer_strip);
       }
     }
@@ -70,27 +71,22 @@ class WeightGradients {
     const std::int64_t panel = kernels::outer_panel<T>(), columns = share.rows.size(2);
     for (std::int64_t first = 0; first < columns; first += panel) {
       const std::int64_t end = std::min(columns, first + panel), place = width_ + first;
-      for (std::size_t i = 0; i < strips_.size(); ++i) {
-        if (strips_[i].first < share.first || strips_[i].end > share.end) continue;
-        tasks_.push_back({&share, strips_[i].first, strips_[i].end, strips_[i].place, first, end, place});
-      }
+      for (const PackedColumns& strips : strips_)
+        if (strips.first >= share.first && strips.end <= share.end)
+          tasks_.push_back({&share, strips.first, strips.end, strips.place, first, end, place});
     }
-    for (std::int64_t first = 0; first < columns; first += panels_at_once * panel) {
-      panels_.push_back({first, std::min(columns, first + panels_at_once * panel), width_ + first});
-      shares_of_panels_.push_back(&share);
-    }
+    for (std::int64_t first = 0; first < columns; first += panels_at_once * panel)
+      panels_.push_back({&share.rows, first, std::min(columns, first + panels_at_once * panel), width_ + first});
     width_ += in_whole(columns, panel);
   }
 
   void pack(std::int64_t first, std::int64_t count, T* packed) const {
     const auto strips = static_cast<std::int64_t>(strips_.size()), panels = static_cast<std::int64_t>(panels_.size());
     const auto each = [&](std::int64_t i) {
-      const bool is_strip = i < strips;
-      const auto part = static_cast<std::size_t>(is_strip ? i : i - strips);
-      const PackedColumns& columns = is_strip ? strips_[part] : panels_[part];
-      const kernels::StepRows<T> from = step_rows<T>(is_strip ? gradients_ : shares_of_panels_[part]->rows, columns.first);
+      const PackedColumns& columns = i < strips ? strips_[static_cast<std::size_t>(i)] : panels_[static_cast<std::size_t>(i - strips)];
+      const kernels::StepRows<T> from = step_rows<T>(*columns.from, columns.first);
       T* const to = packed + columns.place * count;
-      if (is_strip)
+      if (i < strips)
         kernels::pack_outer_strips(from, first, count, columns.end - columns.first, to);
       else
         kernels::pack_outer_panels(from, first, count, columns.end - columns.first, to);
@@ -110,7 +106,6 @@ class WeightGradients {
   const Tensor& gradients_;
   const std::vector<WeightShare>& shares_;
   std::vector<PackedColumns> strips_, panels_;
-  std::vector<const WeightShare*> shares_of_panels_;
   std::vector<OuterTask> tasks_;
   std::int64_t width_ = 0;  // packed numbers of one row
 };
