@@ -11,7 +11,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace attend::kernels::HWY_NAMESPACE {
 
-constexpr std::int64_t block_panels = 16;  // of keys: a strip's scores fit into the first cache, the block's keys and values into the second
+constexpr std::int64_t block_row_bytes = 1024;  // of scores, 256 in float: a strip's fit into the first cache, the block's keys and values into the second
 
 // to[c · stride + j] = scale · from[j · from_stride + c], four (or two) rows at a time through vectors of that many.
 template <class T>
@@ -82,7 +82,7 @@ struct Scratch {
 
 template <class T>
 HWY_INLINE std::int64_t most_keys() {
-  return block_panels * panel_keys<T>();
+  return rounded_up(block_row_bytes / static_cast<std::int64_t>(sizeof(T)), panel_keys<T>());
 }
 
 template <class T>
