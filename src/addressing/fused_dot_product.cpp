@@ -18,13 +18,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Panels of one key head of the batch.
-template <class T>
-void pack_head(const Tensor& rows, std::int64_t head, double scale, T* panels) {
-  const Rows<const T> from(rows);
-  kernels::pack_panels(rows.size(2), rows.size(3), from.at(head / rows.size(1), head % rows.size(1), 0), from.row, static_cast<T>(scale), panels);
-}
-
 // Rows that kernels read beyond their end get zeros there.
 template <class T>
 Tensor padded_rows(const Tensor& rows) {
@@ -44,8 +37,8 @@ template <class T>
 class Forward {
  public:
   Forward(const DotProductInput& input, Inputs inputs)
-      : input_(input), checks_(inputs == Inputs::unknown), values_(padded_rows<T>(input.value)), sizes_(sizes_of(input.key, input.value)), form_(form_of(input.options)), seen_(input),
-        query_(input.query), key_(input.key), value_(values_) {
+      : input_(input), checks_(inputs == Inputs::unknown), columns_(takes_columns(input)), values_(columns_ ? input.value : padded_rows<T>(input.value)),
+        sizes_(sizes_of(input.key, input.value)), form_(form_of(input.options)), seen_(input), query_(input.query), key_(input.key), value_(values_) {
     output_ = {at::empty({input.batch(), input.heads(), input.queries(), sizes_.value_width}, input.query.options()),
                at::empty({input.batch(), input.heads(), input.queries()}, input.query.options())};
     context_ = Rows<T>(output_.context);
@@ -62,7 +55,11 @@ class Forward {
   }
 
  private:
+  // Values in columns are worth their copy from so many queries on (measured: at 256 they aren't).
+  static bool takes_columns(const DotProductInput& input) { return input.group() * input.queries() >= 512; }
+
   std::int64_t panels() const { return kernels::panels_size<T>(sizes_.keys, sizes_.key_width); }
+  std::int64_t packed_size() const { return panels() + (columns_ ? kernels::columns_size<T>(sizes_.keys, sizes_.value_width) : 0); }
   std::int64_t scratch() const { return kernels::dot_product_scratch_size<T>(sizes_); }
   std::int64_t blocks_of_head() const { return input_.group() * input_.query_blocks(); }
   std::int64_t operations_of_block() const {
@@ -73,28 +70,35 @@ class Forward {
   void run_whole_heads(std::int64_t all) {
     in_parallel(all, [&](std::int64_t head) {
       if (!memory_is_finite(head)) return;
-      T* const packed = thread_scratch<T>(panels() + scratch());
-      pack_head<T>(input_.key, head, kernels::key_panel_scale(form_), packed);
-      for (std::int64_t block = 0; block < blocks_of_head(); ++block) run_block(head, block, packed, packed + panels());
+      T* const packed = thread_scratch<T>(packed_size() + scratch());
+      pack_head(head, packed);
+      for (std::int64_t block = 0; block < blocks_of_head(); ++block) run_block(head, block, packed, packed + packed_size());
     }, blocks_of_head() * operations_of_block());
   }
 
   // All threads read the keys of some heads, packed by all: so many at a time that the copies stay small.
   void run_blocks(std::int64_t all) {
     constexpr std::int64_t most_bytes = 8 << 20;
-    const std::int64_t at_once = std::clamp<std::int64_t>(most_bytes / (1 + panels() * static_cast<std::int64_t>(sizeof(T))), 1, std::max<std::int64_t>(1, all));
-    Tensor packed = at::empty({at_once, panels()}, input_.key.options());
+    const std::int64_t at_once = std::clamp<std::int64_t>(most_bytes / (1 + packed_size() * static_cast<std::int64_t>(sizeof(T))), 1, std::max<std::int64_t>(1, all));
+    Tensor packed = at::empty({at_once, packed_size()}, input_.key.options());
     for (std::int64_t first = 0; first < all && finite_; first += at_once) {
       const std::int64_t count = std::min(at_once, all - first);
       in_parallel(count, [&](std::int64_t i) {
-        if (memory_is_finite(first + i)) pack_head<T>(input_.key, first + i, kernels::key_panel_scale(form_), packed.data_ptr<T>() + i * panels());
-      }, 4 * panels());
+        if (memory_is_finite(first + i)) pack_head(first + i, packed.data_ptr<T>() + i * packed_size());
+      }, 4 * packed_size());
       if (!finite_) return;
       in_parallel(count * blocks_of_head(), [&](std::int64_t task) {
         const std::int64_t head = task / blocks_of_head();
-        run_block(first + head, task % blocks_of_head(), packed.data_ptr<T>() + head * panels(), thread_scratch<T>(scratch()));
+        run_block(first + head, task % blocks_of_head(), packed.data_ptr<T>() + head * packed_size(), thread_scratch<T>(scratch()));
       }, operations_of_block());
     }
+  }
+
+  // Keys, and values where they go in columns, of one key head of the batch.
+  void pack_head(std::int64_t head, T* packed) {
+    const std::int64_t b = head / input_.key_heads(), key_head = head % input_.key_heads();
+    kernels::pack_panels(sizes_.keys, sizes_.key_width, key_.at(b, key_head, 0), key_.row, static_cast<T>(kernels::key_panel_scale(form_)), packed);
+    if (columns_) kernels::pack_columns(sizes_.keys, sizes_.value_width, value_.at(b, key_head, 0), value_.row, packed + panels());
   }
 
   bool rows_are_finite(std::int64_t rows, std::int64_t width, const T* from, std::int64_t stride) {
@@ -122,7 +126,7 @@ class Forward {
     block.queries = std::min(block_queries, input_.queries() - first);
     block.query = query_.at(b, h, first), block.query_stride = query_.row;
     if (checks_ && !rows_are_finite(block.queries, sizes_.key_width, block.query, block.query_stride)) return;
-    block.key_panels = packed;
+    block.key_panels = packed, block.value_columns = columns_ ? packed + panels() : nullptr;
     block.value = value_.at(b, key_head, 0), block.value_stride = value_.row;
     block.form = form_;
     block.rows = seen_.rows(b, h, first, block.queries);
@@ -135,6 +139,7 @@ class Forward {
   const DotProductInput& input_;
   bool checks_;
   std::atomic<bool> finite_ = true;
+  bool columns_;
   Tensor values_;
   kernels::DotProductSizes sizes_;
   kernels::DotProductForm form_;
@@ -202,16 +207,18 @@ class Backward {
     const std::int64_t first_block = part * blocks / parts_, end_block = (part + 1) * blocks / parts_, first_key = first_block * block_keys;
     const std::int64_t keys = std::min(sizes_.keys, end_block * block_keys) - first_key;
     const std::int64_t key_size = kernels::panels_size<T>(keys, sizes_.key_width), value_size = kernels::panels_size<T>(keys, sizes_.value_width);
-    T* const packed = thread_scratch<T>(key_size + value_size + kernels::dot_product_gradients_scratch_size<T>(sizes_));
+    const std::int64_t packed_size = key_size + value_size + kernels::columns_size<T>(keys, sizes_.key_width);
+    T* const packed = thread_scratch<T>(packed_size + kernels::dot_product_gradients_scratch_size<T>(sizes_));
     kernels::pack_panels(keys, sizes_.key_width, key_rows_.at(b, key_head, first_key), key_rows_.row, static_cast<T>(kernels::key_panel_scale(form_)), packed);
     kernels::pack_panels(keys, sizes_.value_width, value_rows_.at(b, key_head, first_key), value_rows_.row, T(1), packed + key_size);
+    kernels::pack_columns(keys, sizes_.key_width, key_rows_.at(b, key_head, first_key), key_rows_.row, packed + key_size + value_size);
     kernels::DotProductGradients<T> block;
     block.key_panels = packed, block.value_panels = packed + key_size, block.first_packed = first_key;
-    block.key = key_rows_.at(b, key_head, 0), block.key_stride = key_rows_.row;
+    block.key_columns = packed + key_size + value_size;
     block.key_gradient = of_key_.data_ptr<T>() + head * sizes_.keys * sizes_.key_width;
     block.value_gradient = of_value_.data_ptr<T>() + head * sizes_.keys * sizes_.value_width;
     block.form = form_;
-    block.scratch = packed + key_size + value_size;
+    block.scratch = packed + packed_size;
     for (std::int64_t key_block = first_block; key_block < end_block; ++key_block) {
       block.first_key = key_block * block_keys, block.keys = std::min(block_keys, sizes_.keys - block.first_key);
       for (std::int64_t h = key_head * input_.group(); h < (key_head + 1) * input_.group(); ++h)

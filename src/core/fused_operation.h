@@ -2,11 +2,14 @@
 #pragma once
 
 #include <ATen/Parallel.h>
+#include <hwy/aligned_allocator.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
+#include <new>
 #include <vector>
 
 #include "attend/base/api.h"
@@ -45,15 +48,24 @@ void for_rows(std::int64_t rows, std::int64_t width, const F& each) {
 ATTEND_API std::int64_t scratch_bytes();
 void count_scratch(std::int64_t bytes);
 
-// Memory of this thread, of at least that size: what stood there is of no use.
+// Memory of this thread, of at least that size, aligned to vectors: what stood there is of no use.
 template <class T>
 T* thread_scratch(std::int64_t size) {
-  thread_local std::vector<T> scratch;
-  if (const auto held = static_cast<std::int64_t>(scratch.size()); held < size) {
-    scratch.resize(static_cast<std::size_t>(size));
+  thread_local hwy::AlignedFreeUniquePtr<T[]> scratch;
+  thread_local std::int64_t held = 0;
+  if (held < size) {
+    scratch = hwy::AllocateAligned<T>(static_cast<std::size_t>(size));
+    if (scratch == nullptr) {
+      held = 0;
+      throw std::bad_alloc();
+    }
     count_scratch((size - held) * static_cast<std::int64_t>(sizeof(T)));
+    held = size;
   }
-  return scratch.data();
+#ifdef __SANITIZE_ADDRESS__
+  std::memset(scratch.get(), 0xff, static_cast<std::size_t>(size) * sizeof(T));  // NaN: whoever reads what he hasn't written is found out
+#endif
+  return scratch.get();
 }
 
 // Under create_graph: gradients of `inputs` that can be differentiated again; undefined where an input is, or needs none. Outputs are of the composed form.

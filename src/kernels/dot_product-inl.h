@@ -134,6 +134,34 @@ struct Factors {
 
 constexpr std::int64_t prefetched_rows = 8;  // before they are read: rows lie apart, each on a line of its own
 
+// Rows as sums of them are made: where they lie, or in columns that are as wide as a tile, of each column all rows one after another. From columns a tile
+// reads straight on; from wide rows it takes a line here and there, which fall on few places of the first cache.
+template <class T>
+struct Terms {
+  const T* rows;
+  std::int64_t stride;           // from row to row: in columns their width
+  std::int64_t column_rows = 0;  // how many rows a column has; 0: rows where they lie
+
+  // Where the first row's numbers from c on are: as many as a tile takes of what is left of them.
+  const T* at(std::int64_t c) const { return column_rows == 0 ? rows + c : rows + c / stride * stride * column_rows + c % stride; }
+  Terms from(std::int64_t row) const { return {rows + row * stride, stride, column_rows}; }
+};
+
+template <class T>
+HWY_INLINE std::int64_t column_width(std::int64_t width) {
+  return std::min(panel_vectors * lanes_of<T>(), rounded_up(width, lanes_of<T>()));
+}
+template <class T>
+HWY_INLINE std::int64_t wide_columns(std::int64_t width) {
+  return rounded_up(width, std::max<std::int64_t>(1, column_width<T>(width)));
+}
+
+// Block of dot_product_block_keys rows that begins at row `first`, of `count` rows in all.
+template <class T>
+HWY_INLINE Terms<T> columns_of_block(const T* columns, std::int64_t first, std::int64_t count, std::int64_t width) {
+  return {columns + first * wide_columns<T>(width), column_width<T>(width), std::min(dot_product_block_keys, count - first)};
+}
+
 // out_s += Σ_t factor_st · row_t, for `count` vectors of the rows' width; sums lie `out_stride` apart.
 template <std::int64_t strip, std::int64_t count, class T>
 HWY_INLINE void add_products(const Factors<T>& factors, std::int64_t terms, const T* HWY_RESTRICT rows, std::int64_t row_stride, T* HWY_RESTRICT out,
@@ -142,7 +170,10 @@ HWY_INLINE void add_products(const Factors<T>& factors, std::int64_t terms, cons
   const std::int64_t lanes = lanes_of<T>();
   hn::Vec<Vectors<T>> sums[strip][count];
   for (std::int64_t s = 0; s < strip; ++s)
-    for (std::int64_t v = 0; v < count; ++v) sums[s][v] = hn::LoadU(d, out + s * out_stride + v * lanes);
+    for (std::int64_t v = 0; v < count; ++v) {
+      sums[s][v] = hn::LoadU(d, out + s * out_stride + v * lanes);
+      hwy::Prefetch(out + (s + strip) * out_stride + v * lanes);  // the next strip's
+    }
   for (std::int64_t t = 0; t < terms; ++t) {
     hn::Vec<Vectors<T>> row[count];
     for (std::int64_t v = 0; v < count; ++v) row[v] = hn::LoadU(d, rows + t * row_stride + v * lanes);
@@ -158,12 +189,12 @@ HWY_INLINE void add_products(const Factors<T>& factors, std::int64_t terms, cons
 
 // The same for the rows' whole width, which the sums have too.
 template <std::int64_t strip, class T>
-HWY_INLINE void add_all_products(const Factors<T>& factors, std::int64_t terms, const T* rows, std::int64_t row_stride, T* out, std::int64_t width) {
+HWY_INLINE void add_all_products(const Factors<T>& factors, std::int64_t count, const Terms<T>& terms, T* out, std::int64_t width) {
   const std::int64_t lanes = lanes_of<T>();
   std::int64_t c = 0;
   for (; c + panel_vectors * lanes <= width; c += panel_vectors * lanes)
-    add_products<strip, panel_vectors>(factors, terms, rows + c, row_stride, out + c, width);
-  for (; c < width; c += lanes) add_products<strip, 1>(factors, terms, rows + c, row_stride, out + c, width);
+    add_products<strip, panel_vectors>(factors, count, terms.at(c), terms.stride, out + c, width);
+  for (; c < width; c += lanes) add_products<strip, 1>(factors, count, terms.at(c), terms.stride, out + c, width);
 }
 
 // The strip that begins at `row`, of `count` rows in all: what lies behind the last one is copied to `copy` [strip_rows, width].

@@ -11,7 +11,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace attend::kernels::HWY_NAMESPACE {
 
-constexpr std::int64_t block_row_bytes = 1024;  // of scores, 256 in float: a strip's fit into the first cache, the block's keys and values into the second
+constexpr std::int64_t most_keys = dot_product_block_keys;
 
 // to[c · stride + j] = scale · from[j · from_stride + c], four (or two) rows at a time through vectors of that many.
 template <class T>
@@ -62,6 +62,22 @@ void into_panels(std::int64_t rows, std::int64_t width, const T* from, std::int6
   }
 }
 
+// Blocks of rows, in each of them columns, in each of them its numbers of all rows of the block; zeros behind the last number of a row.
+template <class T>
+void into_columns(std::int64_t rows, std::int64_t width, const T* HWY_RESTRICT from, std::int64_t stride, T* HWY_RESTRICT to) {
+  const std::int64_t column = column_width<T>(width);
+  for (std::int64_t first = 0; first < rows; first += dot_product_block_keys) {
+    const std::int64_t end = std::min(rows, first + dot_product_block_keys);
+    for (std::int64_t c = 0; c < width; c += column) {
+      const std::int64_t numbers = std::min(column, width - c);
+      for (std::int64_t r = first; r < end; ++r, to += column) {
+        std::copy(from + r * stride + c, from + r * stride + c + numbers, to);
+        std::fill(to + numbers, to + column, T(0));
+      }
+    }
+  }
+}
+
 // What the queries of a block have summed up so far, in units of log 2.
 template <class T>
 struct Running {
@@ -81,23 +97,18 @@ struct Scratch {
 };
 
 template <class T>
-HWY_INLINE std::int64_t most_keys() {
-  return rounded_up(block_row_bytes / static_cast<std::int64_t>(sizeof(T)), panel_keys<T>());
-}
-
-template <class T>
 std::int64_t scratch_count(const DotProductSizes& sizes) {
   const std::int64_t width = rounded_up(sizes.value_width, lanes_of<T>());
-  return strip_rows * (most_keys<T>() + lanes_of<T>()) + most_keys<T>() + strip_rows * sizes.key_width + dot_product_block_queries * (width + 2);
+  return strip_rows * (most_keys + lanes_of<T>()) + most_keys + strip_rows * sizes.key_width + dot_product_block_queries * (width + 2);
 }
 
 template <class T>
 HWY_INLINE Scratch<T> scratch_of(const DotProductSizes& sizes, T* memory) {
   constexpr std::int64_t rows = dot_product_block_queries;
   const std::int64_t width = rounded_up(sizes.value_width, lanes_of<T>());
-  T* const largest_vectors = memory + strip_rows * most_keys<T>();
+  T* const largest_vectors = memory + strip_rows * most_keys;
   T* const multipliers = largest_vectors + strip_rows * lanes_of<T>();
-  T* const context = multipliers + most_keys<T>();
+  T* const context = multipliers + most_keys;
   T* const query = context + rows * width;
   T* const largest = query + strip_rows * sizes.key_width;
   return {memory, largest_vectors, multipliers, query, {largest, largest + rows, context, width}};
@@ -116,7 +127,7 @@ HWY_INLINE void begin(std::int64_t queries, const Running<T>& running) {
 template <class T>
 HWY_INLINE void score_strip(const DotProductSizes& sizes, const DotProductBlock<T>& block, const Sight& sight, std::int64_t row, const Scratch<T>& scratch) {
   const Vectors<T> d;
-  const std::int64_t panel = panel_keys<T>(), lanes = lanes_of<T>(), stride = most_keys<T>(), keys = sight.end - sight.begin, padded = rounded_up(keys, lanes);
+  const std::int64_t panel = panel_keys<T>(), lanes = lanes_of<T>(), stride = most_keys, keys = sight.end - sight.begin, padded = rounded_up(keys, lanes);
   const Strip<T> query = strip_at(row, block.queries, sizes.key_width, block.query, block.query_stride, scratch.query);
   std::fill(scratch.largest, scratch.largest + strip_rows * lanes, -std::numeric_limits<T>::infinity());
   const QueryRow<T>* const seen = block.rows == nullptr ? nullptr : block.rows + row;
@@ -152,13 +163,14 @@ HWY_INLINE T raise_largest(T in_block, std::int64_t row, const Running<T>& runni
 }
 
 template <class T>
-HWY_INLINE void read_strip(const DotProductSizes& sizes, const DotProductBlock<T>& block, const Sight& sight, std::int64_t row, const Scratch<T>& scratch) {
+HWY_INLINE void read_strip(const DotProductSizes& sizes, const DotProductBlock<T>& block, const Sight& sight, std::int64_t row, const Terms<T>& values,
+                           const Scratch<T>& scratch) {
   const Vectors<T> d;
   const Running<T>& running = scratch.running;
   const std::int64_t keys = sight.end - sight.begin, padded = rounded_up(keys, lanes_of<T>());
   score_strip(sizes, block, sight, row, scratch);
   for (std::int64_t r = 0; r < strip_rows; ++r) {
-    T* const scores = scratch.scores + r * most_keys<T>();
+    T* const scores = scratch.scores + r * most_keys;
     const T largest = raise_largest(hn::GetLane(hn::MaxOfLanes(d, hn::LoadU(d, scratch.largest + r * lanes_of<T>()))), row + r, running);
     if (largest == -std::numeric_limits<T>::infinity() && !any_nan(padded, scores)) {
       std::fill(scores, scores + padded, T(0));
@@ -169,8 +181,7 @@ HWY_INLINE void read_strip(const DotProductSizes& sizes, const DotProductBlock<T
       sum = multiply_weights(block.form, block.rows[row + r], sight, sum, scores, scratch.multipliers);
     running.sum[row + r] += sum;
   }
-  add_all_products<strip_rows>(Factors<T>{scratch.scores, most_keys<T>(), 1}, keys, block.value + sight.begin * block.value_stride, block.value_stride,
-                               running.context + row * running.width, running.width);
+  add_all_products<strip_rows>(Factors<T>{scratch.scores, most_keys, 1}, keys, values, running.context + row * running.width, running.width);
 }
 
 // out_s = scale_s Σ_t factor_st · row_t, for `count` vectors of the rows' width.
@@ -197,14 +208,15 @@ HWY_INLINE void scaled_products(const T* HWY_RESTRICT factors, std::int64_t stri
 
 // A strip whose keys are all of one block: nothing is carried on from block to block.
 template <class T>
-HWY_INLINE void read_strip_at_once(const DotProductSizes& sizes, const DotProductBlock<T>& block, const Sight& sight, std::int64_t row, const Scratch<T>& scratch) {
+HWY_INLINE void read_strip_at_once(const DotProductSizes& sizes, const DotProductBlock<T>& block, const Sight& sight, std::int64_t row, const Terms<T>& values,
+                                   const Scratch<T>& scratch) {
   const Vectors<T> d;
   constexpr T nothing = -std::numeric_limits<T>::infinity();
   const std::int64_t keys = sight.end - sight.begin, lanes = lanes_of<T>(), padded = rounded_up(keys, lanes), rows = std::min(strip_rows, block.queries - row);
   score_strip(sizes, block, sight, row, scratch);
   T scales[strip_rows] = {};
   for (std::int64_t r = 0; r < rows; ++r) {
-    T* const scores = scratch.scores + r * most_keys<T>();
+    T* const scores = scratch.scores + r * most_keys;
     const T largest = hn::GetLane(hn::MaxOfLanes(d, hn::LoadU(d, scratch.largest + r * lanes)));
     if (block.log_sums != nullptr) block.log_sums[row + r] = nothing;
     if (largest == nothing && !any_nan(padded, scores)) {
@@ -223,22 +235,29 @@ HWY_INLINE void read_strip_at_once(const DotProductSizes& sizes, const DotProduc
   T* const context = block.context + row * block.context_stride;
   T* const out = fits ? context : scratch.running.context;
   const std::int64_t stride = fits ? block.context_stride : width;
-  const T* const values = block.value + sight.begin * block.value_stride;
   std::int64_t c = 0;
   for (; c + panel_vectors * lanes <= width; c += panel_vectors * lanes)
-    scaled_products<panel_vectors>(scratch.scores, most_keys<T>(), keys, values + c, block.value_stride, scales, out + c, stride);
-  for (; c < width; c += lanes) scaled_products<1>(scratch.scores, most_keys<T>(), keys, values + c, block.value_stride, scales, out + c, stride);
+    scaled_products<panel_vectors>(scratch.scores, most_keys, keys, values.at(c), values.stride, scales, out + c, stride);
+  for (; c < width; c += lanes) scaled_products<1>(scratch.scores, most_keys, keys, values.at(c), values.stride, scales, out + c, stride);
   for (std::int64_t r = 0; r < rows && !fits; ++r) std::copy(out + r * width, out + r * width + sizes.value_width, context + r * block.context_stride);
+}
+
+// Values of the block of keys that begins at `first`.
+template <class T>
+HWY_INLINE Terms<T> values_of_block(const DotProductSizes& sizes, const DotProductBlock<T>& block, std::int64_t first) {
+  if (block.value_columns != nullptr) return columns_of_block(block.value_columns, first, sizes.keys, sizes.value_width);
+  return {block.value + first * block.value_stride, block.value_stride};
 }
 
 // All keys are of one block.
 template <class T>
 HWY_INLINE void forward_at_once(const DotProductSizes& sizes, const DotProductBlock<T>& block, const Scratch<T>& scratch) {
+  const Terms<T> values = values_of_block(sizes, block, 0);
   for (std::int64_t row = 0; row < block.queries; row += strip_rows) {
     const std::int64_t rows = std::min(strip_rows, block.queries - row);
     const Sight sight = sight_of(block.rows == nullptr ? nullptr : block.rows + row, rows, 0, sizes.keys);
     if (!sight.nothing()) {
-      read_strip_at_once(sizes, block, sight, row, scratch);
+      read_strip_at_once(sizes, block, sight, row, values.from(sight.begin), scratch);
       continue;
     }
     for (std::int64_t r = row; r < row + rows; ++r) {
@@ -251,14 +270,15 @@ HWY_INLINE void forward_at_once(const DotProductSizes& sizes, const DotProductBl
 template <class T>
 void forward_block(const DotProductSizes& sizes, const DotProductBlock<T>& block) {
   const Scratch<T> scratch = scratch_of<T>(sizes, block.scratch);
-  if (sizes.keys <= most_keys<T>()) return forward_at_once(sizes, block, scratch);
+  if (sizes.keys <= most_keys) return forward_at_once(sizes, block, scratch);
   const Running<T>& running = scratch.running;
   begin(block.queries, running);
-  for (std::int64_t first_key = 0; first_key < sizes.keys; first_key += most_keys<T>()) {
-    const std::int64_t keys = std::min(most_keys<T>(), sizes.keys - first_key);
+  for (std::int64_t first_key = 0; first_key < sizes.keys; first_key += most_keys) {
+    const std::int64_t keys = std::min(most_keys, sizes.keys - first_key);
+    const Terms<T> values = values_of_block(sizes, block, first_key);
     for (std::int64_t row = 0; row < block.queries; row += strip_rows) {
       const Sight sight = sight_of(block.rows == nullptr ? nullptr : block.rows + row, std::min(strip_rows, block.queries - row), first_key, keys);
-      if (!sight.nothing()) read_strip(sizes, block, sight, row, scratch);
+      if (!sight.nothing()) read_strip(sizes, block, sight, row, values.from(sight.begin - first_key), scratch);
     }
   }
   for (std::int64_t r = 0; r < block.queries; ++r) {
@@ -278,6 +298,10 @@ void panels_float(std::int64_t rows, std::int64_t width, const float* from, std:
 void panels_double(std::int64_t rows, std::int64_t width, const double* from, std::int64_t stride, double scale, double* to) {
   into_panels(rows, width, from, stride, scale, to);
 }
+std::int64_t wide_columns_float(std::int64_t width) { return wide_columns<float>(width); }
+std::int64_t wide_columns_double(std::int64_t width) { return wide_columns<double>(width); }
+void columns_float(std::int64_t rows, std::int64_t width, const float* from, std::int64_t stride, float* to) { into_columns(rows, width, from, stride, to); }
+void columns_double(std::int64_t rows, std::int64_t width, const double* from, std::int64_t stride, double* to) { into_columns(rows, width, from, stride, to); }
 void dot_forward_float(const DotProductSizes& sizes, const DotProductBlock<float>& block) { forward_block(sizes, block); }
 void dot_forward_double(const DotProductSizes& sizes, const DotProductBlock<double>& block) { forward_block(sizes, block); }
 
@@ -293,6 +317,10 @@ HWY_EXPORT(scratch_float);
 HWY_EXPORT(scratch_double);
 HWY_EXPORT(panels_float);
 HWY_EXPORT(panels_double);
+HWY_EXPORT(wide_columns_float);
+HWY_EXPORT(wide_columns_double);
+HWY_EXPORT(columns_float);
+HWY_EXPORT(columns_double);
 HWY_EXPORT(dot_forward_float);
 HWY_EXPORT(dot_forward_double);
 
@@ -324,6 +352,11 @@ std::int64_t panels_size(std::int64_t rows, std::int64_t width) {
 }
 
 template <class T>
+std::int64_t columns_size(std::int64_t rows, std::int64_t width) {
+  return rows * (is_float<T> ? HWY_DYNAMIC_DISPATCH(wide_columns_float)(width) : HWY_DYNAMIC_DISPATCH(wide_columns_double)(width));
+}
+
+template <class T>
 std::int64_t dot_product_scratch_size(const DotProductSizes& sizes) {
   return is_float<T> ? HWY_DYNAMIC_DISPATCH(scratch_float)(sizes) : HWY_DYNAMIC_DISPATCH(scratch_double)(sizes);
 }
@@ -334,6 +367,8 @@ template void pad_rows<float>(std::int64_t, std::int64_t, const float*, std::int
 template void pad_rows<double>(std::int64_t, std::int64_t, const double*, std::int64_t, double*);
 template std::int64_t panels_size<float>(std::int64_t, std::int64_t);
 template std::int64_t panels_size<double>(std::int64_t, std::int64_t);
+template std::int64_t columns_size<float>(std::int64_t, std::int64_t);
+template std::int64_t columns_size<double>(std::int64_t, std::int64_t);
 template std::int64_t dot_product_scratch_size<float>(const DotProductSizes&);
 template std::int64_t dot_product_scratch_size<double>(const DotProductSizes&);
 
@@ -342,6 +377,12 @@ void pack_panels(std::int64_t rows, std::int64_t width, const float* from, std::
 }
 void pack_panels(std::int64_t rows, std::int64_t width, const double* from, std::int64_t stride, double scale, double* to) {
   HWY_DYNAMIC_DISPATCH(panels_double)(rows, width, from, stride, scale, to);
+}
+void pack_columns(std::int64_t rows, std::int64_t width, const float* from, std::int64_t stride, float* to) {
+  HWY_DYNAMIC_DISPATCH(columns_float)(rows, width, from, stride, to);
+}
+void pack_columns(std::int64_t rows, std::int64_t width, const double* from, std::int64_t stride, double* to) {
+  HWY_DYNAMIC_DISPATCH(columns_double)(rows, width, from, stride, to);
 }
 void dot_product_forward(const DotProductSizes& sizes, const DotProductBlock<float>& block) { HWY_DYNAMIC_DISPATCH(dot_forward_float)(sizes, block); }
 void dot_product_forward(const DotProductSizes& sizes, const DotProductBlock<double>& block) { HWY_DYNAMIC_DISPATCH(dot_forward_double)(sizes, block); }

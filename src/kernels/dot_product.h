@@ -42,8 +42,8 @@ struct DotProductForm {
   WeightDropout dropout = {};
 };
 
-// The most queries of one block.
-constexpr std::int64_t dot_product_block_queries = 96;
+// The most queries and keys of one block: a strip's scores fit into the first cache, a block's keys and values into the second.
+constexpr std::int64_t dot_product_block_queries = 96, dot_product_block_keys = 256;
 
 // Rows of `width` numbers as kernels read them one after another: a multiple of a vector wide, with zeros behind their end. Where padded_width() is
 // `width` itself they needn't be copied.
@@ -58,6 +58,12 @@ std::int64_t panels_size(std::int64_t rows, std::int64_t width);
 void pack_panels(std::int64_t rows, std::int64_t width, const float* from, std::int64_t stride, float scale, float* to);
 void pack_panels(std::int64_t rows, std::int64_t width, const double* from, std::int64_t stride, double scale, double* to);
 
+// Rows of `width` numbers, `stride` apart, as kernels sum them up with many factors; and how many numbers that takes.
+template <class T>
+std::int64_t columns_size(std::int64_t rows, std::int64_t width);
+void pack_columns(std::int64_t rows, std::int64_t width, const float* from, std::int64_t stride, float* to);
+void pack_columns(std::int64_t rows, std::int64_t width, const double* from, std::int64_t stride, double* to);
+
 // The scale of packed keys: scores come in units of `soft_cap` where there is one, else of log 2.
 double key_panel_scale(const DotProductForm& form);
 
@@ -66,8 +72,9 @@ struct DotProductBlock {
   std::int64_t queries = 0;  // 1 … dot_product_block_queries
   const T* query = nullptr;  // [queries, Dk], rows query_stride apart
   std::int64_t query_stride = 0;
-  const T* key_panels = nullptr;  // of pack_panels(Lk, Dk, …, key_panel_scale(form), …)
-  const T* value = nullptr;       // [Lk, padded_width(Dv)]
+  const T* key_panels = nullptr;     // of pack_panels(Lk, Dk, …, key_panel_scale(form), …)
+  const T* value_columns = nullptr;  // of pack_columns(Lk, Dv, …), which pays for many queries; null: there is
+  const T* value = nullptr;          // [Lk, padded_width(Dv)]
   std::int64_t value_stride = 0;
   DotProductForm form = {};
   const QueryRow<T>* rows = nullptr;  // [queries]; null: all see all, without factors and dropout
@@ -87,8 +94,6 @@ void dot_product_forward(const DotProductSizes& sizes, const DotProductBlock<dou
 //   dw_ij = m_ij context_gradient_i · value_j,  ds_ij = w_ij (dw_ij − f_ij context_gradient_i · context_i)  (that of bias; times the slope of the soft cap below)
 //   query_gradient_i += scale Σ_j ds_ij k_j,  key_gradient_j += scale Σ_i ds_ij q_i,  value_gradient_j += Σ_i m_ij w_ij context_gradient_i
 //   dfactor_ij = w_ij (dropout_ij context_gradient_i · value_j − [renormalised] context_gradient_i · context_i)
-constexpr std::int64_t dot_product_block_keys = 256;
-
 template <class T>
 struct DotProductGradients {
   std::int64_t queries = 0;  // 1 … dot_product_block_queries
@@ -97,8 +102,7 @@ struct DotProductGradients {
   std::int64_t first_key = 0, keys = 0;  // the block of keys: first_key a multiple of dot_product_block_keys, keys at most that
   const T *key_panels = nullptr, *value_panels = nullptr;  // of the keys from first_packed on, as above, and of the values with scale 1
   std::int64_t first_packed = 0;                           // a multiple of dot_product_block_keys, at most first_key
-  const T* key = nullptr;                                  // [Lk, Dk]
-  std::int64_t key_stride = 0;
+  const T* key_columns = nullptr;                          // of pack_columns(), of the keys from first_packed on
   DotProductForm form = {};
   const QueryRow<T>* rows = nullptr;    // as above
   const T* context_gradient = nullptr;  // [queries, Dv]

@@ -14,17 +14,21 @@ namespace attend::kernels::HWY_NAMESPACE {
 
 constexpr std::int64_t most_block_keys = dot_product_block_keys;
 
+// Of a block's rows of scores: one line of the cache more than its keys, so that the same key of all rows doesn't fall on the same few places of it.
+template <class T>
+constexpr std::int64_t row_stride = most_block_keys + 64 / sizeof(T);
+
 template <class T>
 struct GradientScratch {
   T *query, *context_gradient;        // [strip rows, width], of the last strip
-  T *weight_gradients, *multipliers;  // [strip rows, block keys], [block keys]
+  T *weight_gradients, *multipliers;  // [strip rows, row stride], [block keys]
   T* last_rows;                       // [strip rows, Dk]
-  T *weights, *score_gradients;       // [block queries, block keys]
+  T *weights, *score_gradients;       // [block queries, row stride]
 };
 
 template <class T>
 std::int64_t gradient_scratch_count(const DotProductSizes& sizes) {
-  return strip_rows * (2 * sizes.key_width + sizes.value_width + most_block_keys) + most_block_keys + 2 * dot_product_block_queries * most_block_keys;
+  return strip_rows * (2 * sizes.key_width + sizes.value_width + row_stride<T>) + most_block_keys + 2 * dot_product_block_queries * row_stride<T>;
 }
 
 template <class T>
@@ -33,10 +37,10 @@ HWY_INLINE GradientScratch<T> gradient_scratch_of(const DotProductSizes& sizes, 
   scratch.query = memory;
   scratch.context_gradient = scratch.query + strip_rows * sizes.key_width;
   scratch.weight_gradients = scratch.context_gradient + strip_rows * sizes.value_width;
-  scratch.multipliers = scratch.weight_gradients + strip_rows * most_block_keys;
+  scratch.multipliers = scratch.weight_gradients + strip_rows * row_stride<T>;
   scratch.last_rows = scratch.multipliers + most_block_keys;
   scratch.weights = scratch.last_rows + strip_rows * sizes.key_width;
-  scratch.score_gradients = scratch.weights + dot_product_block_queries * most_block_keys;
+  scratch.score_gradients = scratch.weights + dot_product_block_queries * row_stride<T>;
   return scratch;
 }
 
@@ -66,30 +70,42 @@ HWY_INLINE void score_gradients_with_multipliers(const DotProductGradients<T>& b
   });
 }
 
+// The same for a row without factors, dropout, soft cap, and gradient of a bias, in one pass: scores at `w` become weights, `ds` the gradients with the scale.
+template <class T>
+HWY_INLINE void plain_gradients(std::int64_t keys, T log_sum, T product, T scale, const T* HWY_RESTRICT dw, T* HWY_RESTRICT w, T* HWY_RESTRICT ds) {
+  for_lanes<T>(keys, [&](auto d, std::int64_t j) {
+    const auto weight = power_of_two(d, hn::Sub(hn::LoadU(d, w + j), hn::Set(d, log_sum)));
+    hn::StoreU(weight, d, w + j);
+    hn::StoreU(hn::Mul(hn::Mul(weight, hn::Sub(hn::LoadU(d, dw + j), hn::Set(d, product))), hn::Set(d, scale)), d, ds + j);
+  });
+}
+
 // One row of a strip: from scores at `w` and context_gradient · value at `dw`, the weights and the gradients of the scores with the scale, both at their place.
 template <class T>
 HWY_INLINE void finish_row(const DotProductGradients<T>& block, const Sight& sight, std::int64_t row, T* w, T* dw, const GradientScratch<T>& scratch) {
   const std::int64_t keys = sight.end - sight.begin;
   const QueryRow<T>* const seen = block.rows == nullptr ? nullptr : block.rows + row;
-  T* const ds = scratch.score_gradients + row * most_block_keys + sight.begin - block.first_key;
-  if (block.form.soft_cap > 0)  // its slope, of the score before it
+  T* const ds = scratch.score_gradients + row * row_stride<T> + sight.begin - block.first_key;
+  const T log_sum = block.log_sums[row], product = block.context_products[row], scale = static_cast<T>(block.form.scale);
+  const bool capped = block.form.soft_cap > 0, multiplied = seen != nullptr && (seen->factors != nullptr || block.form.dropout.probability > 0);
+  if (capped)  // its slope, of the score before it
     for_lanes<T>(keys, [&](auto d, std::int64_t j) {
       const auto t = hyperbolic_tangent(d, hn::LoadU(d, w + j));
       hn::StoreU(hn::NegMulAdd(t, t, hn::Set(d, 1)), d, ds + j);
     });
-  if (!sight.all || block.form.soft_cap > 0 || (seen != nullptr && seen->bias != nullptr)) finish_scores(block.form, seen, sight, keys, w);
-  weights_again(keys, block.log_sums[row], w);
-  const T product = block.context_products[row];
+  if (!sight.all || capped || (seen != nullptr && seen->bias != nullptr)) finish_scores(block.form, seen, sight, keys, w);
+  if (!capped && !multiplied && block.bias_gradient == nullptr && log_sum != -std::numeric_limits<T>::infinity())
+    return plain_gradients(keys, log_sum, product, scale, dw, w, ds);
+  weights_again(keys, log_sum, w);
   const auto place = [&](T* pairs) { return pairs == nullptr ? nullptr : pairs + row * block.pair_stride + sight.begin; };
-  if (seen != nullptr && (seen->factors != nullptr || block.form.dropout.probability > 0))
+  if (multiplied)
     score_gradients_with_multipliers(block, *seen, sight.begin, keys, product, w, dw, place(block.factor_gradient), scratch.multipliers);
   else
     for_lanes<T>(keys, [&](auto d, std::int64_t j) { hn::StoreU(hn::Mul(hn::LoadU(d, w + j), hn::Sub(hn::LoadU(d, dw + j), hn::Set(d, product))), d, dw + j); });
   if (T* const of_bias = place(block.bias_gradient)) std::copy(dw, dw + keys, of_bias);
-  const T scale = static_cast<T>(block.form.scale);
   for_lanes<T>(keys, [&](auto d, std::int64_t j) {
     const auto scaled = hn::Mul(hn::LoadU(d, dw + j), hn::Set(d, scale));
-    hn::StoreU(block.form.soft_cap > 0 ? hn::Mul(scaled, hn::LoadU(d, ds + j)) : scaled, d, ds + j);
+    hn::StoreU(capped ? hn::Mul(scaled, hn::LoadU(d, ds + j)) : scaled, d, ds + j);
   });
 }
 
@@ -109,18 +125,18 @@ HWY_INLINE Sight strip_gradients(const DotProductSizes& sizes, const DotProductG
   const Strip<T> query = strip_at(row, block.queries, sizes.key_width, block.query, block.query_stride, scratch.query);
   const Strip<T> context_gradient =
       strip_at(row, block.queries, sizes.value_width, block.context_gradient, block.context_gradient_stride, scratch.context_gradient);
-  T* const weights = scratch.weights + row * most_block_keys;
+  T* const weights = scratch.weights + row * row_stride<T>;
   for (std::int64_t j = sight.begin; j < sight.end; j += panel) {
     const std::int64_t packed = j - block.first_packed, all_packed = sizes.keys - block.first_packed;
-    score_panel<false, T>(query, sizes.key_width, block.key_panels, packed, all_packed, weights + j - block.first_key, most_block_keys, nullptr);
+    score_panel<false, T>(query, sizes.key_width, block.key_panels, packed, all_packed, weights + j - block.first_key, row_stride<T>, nullptr);
     score_panel<false, T>(context_gradient, sizes.value_width, block.value_panels, packed, all_packed, scratch.weight_gradients + j - block.first_key,
-                          most_block_keys, nullptr);
+                          row_stride<T>, nullptr);
   }
   for (std::int64_t r = 0; r < rows; ++r) {
-    const std::int64_t place = r * most_block_keys;
+    const std::int64_t place = r * row_stride<T>;
     if (!sight.nothing()) finish_row(block, sight, row + r, weights + place + begin, scratch.weight_gradients + place + begin, scratch);
     clear_around(begin, end, block.keys, weights + place);
-    clear_around(begin, end, block.keys, scratch.score_gradients + row * most_block_keys + place);
+    clear_around(begin, end, block.keys, scratch.score_gradients + row * row_stride<T> + place);
     for (T* const pairs : {block.bias_gradient, block.factor_gradient})
       if (pairs != nullptr) clear_around(begin, end, block.keys, pairs + (row + r) * block.pair_stride + block.first_key);
   }
@@ -130,22 +146,24 @@ HWY_INLINE Sight strip_gradients(const DotProductSizes& sizes, const DotProductG
 // Which rows of a block see anything of a panel.
 struct RowRange {
   std::int64_t first = dot_product_block_queries, end = 0;
+  bool operator==(const RowRange&) const = default;
 };
 
 // out_j += Σ_r factor_rj · row_r for each key: factors are a block's weights or gradients of scores, rows its context gradients or queries.
 template <class T>
-HWY_INLINE void add_to_keys(const T* factors, std::int64_t keys, const RowRange* seen_by, const T* rows, std::int64_t row_stride, T* out, std::int64_t width) {
+HWY_INLINE void add_to_keys(const T* factors, std::int64_t keys, const RowRange* seen_by, const T* rows, std::int64_t stride, T* out, std::int64_t width) {
   const std::int64_t panel = panel_keys<T>();
-  for (std::int64_t first = 0; first < keys; first += panel) {
-    const RowRange range = seen_by[first / panel];
+  std::int64_t end = 0;
+  for (std::int64_t j = 0; j < keys; j = end) {
+    const RowRange range = seen_by[j / panel];
+    for (end = std::min(keys, j + panel); end < keys && seen_by[end / panel] == range;) end = std::min(keys, end + panel);
     if (range.first >= range.end) continue;
-    const T* const from = rows + range.first * row_stride;
-    const auto of_key = [&](std::int64_t j) { return Factors<T>{factors + range.first * most_block_keys + j, 1, most_block_keys}; };
-    const std::int64_t count = range.end - range.first, end = std::min(keys, first + panel);
-    std::int64_t j = first;
-    for (; j + strip_rows <= end; j += strip_rows) add_all_products<strip_rows>(of_key(j), count, from, row_stride, out + j * width, width);
-    for (; j + 2 <= end; j += 2) add_all_products<2>(of_key(j), count, from, row_stride, out + j * width, width);
-    for (; j < end; ++j) add_all_products<1>(of_key(j), count, from, row_stride, out + j * width, width);
+    const Terms<T> from = {rows + range.first * stride, stride};
+    const auto of_key = [&](std::int64_t key) { return Factors<T>{factors + range.first * row_stride<T> + key, 1, row_stride<T>}; };
+    const std::int64_t count = range.end - range.first;
+    for (; j + strip_rows <= end; j += strip_rows) add_all_products<strip_rows>(of_key(j), count, from, out + j * width, width);
+    for (; j + 2 <= end; j += 2) add_all_products<2>(of_key(j), count, from, out + j * width, width);
+    for (; j < end; ++j) add_all_products<1>(of_key(j), count, from, out + j * width, width);
   }
 }
 
@@ -153,13 +171,14 @@ HWY_INLINE void add_to_keys(const T* factors, std::int64_t keys, const RowRange*
 template <class T>
 HWY_INLINE void add_to_queries(const DotProductSizes& sizes, const DotProductGradients<T>& block, const Sight& sight, std::int64_t row, const GradientScratch<T>& scratch) {
   const std::int64_t width = sizes.key_width, rows = std::min(strip_rows, block.queries - row), keys = sight.end - sight.begin;
-  const Factors<T> factors{scratch.score_gradients + row * most_block_keys + sight.begin - block.first_key, most_block_keys, 1};
-  const T* const from = block.key + sight.begin * block.key_stride;
+  const Factors<T> factors{scratch.score_gradients + row * row_stride<T> + sight.begin - block.first_key, row_stride<T>, 1};
+  const Terms<T> block_keys = columns_of_block(block.key_columns, block.first_key - block.first_packed, sizes.keys - block.first_packed, width);
+  const Terms<T> from = block_keys.from(sight.begin - block.first_key);
   T* const out = block.query_gradient + row * width;
-  if (rows == strip_rows) return add_all_products<strip_rows>(factors, keys, from, block.key_stride, out, width);
+  if (rows == strip_rows) return add_all_products<strip_rows>(factors, keys, from, out, width);
   // the last rows through a whole strip: its rows behind them are nobody's
   std::fill(scratch.last_rows, scratch.last_rows + strip_rows * width, T(0));
-  add_all_products<strip_rows>(factors, keys, from, block.key_stride, scratch.last_rows, width);
+  add_all_products<strip_rows>(factors, keys, from, scratch.last_rows, width);
   for (std::int64_t i = 0; i < rows * width; ++i) out[i] += scratch.last_rows[i];
 }
 

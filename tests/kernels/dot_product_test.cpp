@@ -32,16 +32,27 @@ std::vector<T> panels(std::int64_t width, const std::vector<T>& rows, double sca
 }
 
 template <class T>
+std::vector<T> columns(std::int64_t width, const std::vector<T>& rows) {
+  const std::int64_t count = static_cast<std::int64_t>(rows.size()) / width;
+  std::vector<T> packed(static_cast<std::size_t>(columns_size<T>(count, width)), std::numeric_limits<T>::quiet_NaN());
+  pack_columns(count, width, rows.data(), width, packed.data());
+  return packed;
+}
+
+enum class Values { as_rows, in_columns };
+
+template <class T>
 struct DotProductOutcome {
   std::vector<T> context, log_sums;
 };
 
 template <class T>
-DotProductOutcome<T> forward_of_all(const DotProductCase<T>& given) {
+DotProductOutcome<T> forward_of_all(const DotProductCase<T>& given, Values as = Values::as_rows) {
   const DotProductOptions& form = given.options;
   const DotProductSizes& sizes = form.sizes;
   const std::vector<QueryRow<T>> rows = given.rows();
-  const std::vector<T> key_panels = panels(sizes.key_width, given.key, key_panel_scale(given.form())), values = padded(sizes.value_width, given.value);
+  const std::vector<T> key_panels = panels(sizes.key_width, given.key, key_panel_scale(given.form())), values = padded(sizes.value_width, given.value),
+                       value_columns = columns(sizes.value_width, given.value);
   std::vector<T> scratch(static_cast<std::size_t>(dot_product_scratch_size<T>(sizes)));
   constexpr T nan = std::numeric_limits<T>::quiet_NaN();
   DotProductOutcome<T> outcome{std::vector<T>(static_cast<std::size_t>(form.queries * sizes.value_width), nan),
@@ -52,8 +63,8 @@ DotProductOutcome<T> forward_of_all(const DotProductCase<T>& given) {
     block.query = given.query.data() + first * sizes.key_width;
     block.query_stride = sizes.key_width;
     block.key_panels = key_panels.data();
-    block.value = values.data();
-    block.value_stride = padded_width<T>(sizes.value_width);
+    if (as == Values::in_columns) block.value_columns = value_columns.data();
+    if (as == Values::as_rows) block.value = values.data(), block.value_stride = padded_width<T>(sizes.value_width);
     block.form = given.form();
     block.rows = rows.empty() ? nullptr : rows.data() + first;
     block.context = outcome.context.data() + first * sizes.value_width;
@@ -95,7 +106,7 @@ DotProductGradientsOfAll<T> gradients_of(const DotProductCase<T>& given, const s
   const DotProductSizes wide{Lk, padded_width<T>(width), padded_width<T>(value_width)};
   const std::vector<T> query = padded(width, given.query), key = padded(width, given.key), upstream = padded(value_width, of_context);
   const std::vector<T> key_panels = panels(wide.key_width, key, key_panel_scale(given.form())),
-                       value_panels = panels(wide.value_width, padded(value_width, given.value), 1);
+                       value_panels = panels(wide.value_width, padded(value_width, given.value), 1), key_columns = columns(wide.key_width, key);
   std::vector<T> products(static_cast<std::size_t>(form.queries)), scratch(static_cast<std::size_t>(dot_product_gradients_scratch_size<T>(wide)));
   for (std::size_t i = 0; i < products.size(); ++i)
     for (std::size_t c = 0; c < static_cast<std::size_t>(value_width); ++c)
@@ -113,7 +124,7 @@ DotProductGradientsOfAll<T> gradients_of(const DotProductCase<T>& given, const s
       block.first_key = first_key;
       block.keys = std::min(dot_product_block_keys, Lk - first_key);
       block.key_panels = key_panels.data(), block.value_panels = value_panels.data();
-      block.key = key.data(), block.key_stride = wide.key_width;
+      block.key_columns = key_columns.data();
       block.form = given.form();
       block.rows = rows.empty() ? nullptr : rows.data() + first;
       block.context_gradient = upstream.data() + first * wide.value_width;
@@ -193,6 +204,7 @@ template <class T>
 void expect_definition(const DotProductOptions& form) {
   const DotProductCase<T> given(form);
   const std::vector<T> got = context_of(given);
+  EXPECT_EQ(forward_of_all(given, Values::in_columns).context, got) << text_of(form);
   const reference::Type type = sizeof(T) == 4 ? reference::Type::float32 : reference::Type::float64;
   EXPECT_EQ(reference::difference("context", {got.begin(), got.end()}, context_by_definition(given), reference::tolerance(type, form.sizes.keys)), "")
       << text_of(form);
