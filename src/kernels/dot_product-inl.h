@@ -10,35 +10,21 @@
 #include <cstring>
 #include <limits>
 
-#include <hwy/cache_control.h>
-
 #include "kernels/activations-inl.h"
 #include "kernels/dot_product.h"
 #include "kernels/philox.h"
+#include "kernels/register_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attend::kernels::HWY_NAMESPACE {
 
-template <class T>
-using Vectors = hn::ScalableTag<T>;
-
-// Query rows of a strip, vectors of keys of a panel, and vectors of values at a time: with 6 rows by 4 (or 2) vectors all sums and what they
-// are made from stay in the 32 (or 16) registers.
-constexpr std::int64_t strip_rows = 6;
-#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_SVE || HWY_TARGET == HWY_SVE2
-constexpr std::int64_t panel_vectors = 4;
-#else
-constexpr std::int64_t panel_vectors = 2;
-#endif
+// Query rows of a strip, and vectors of keys of a panel and of values at a time.
+constexpr std::int64_t strip_rows = tile_rows, panel_vectors = tile_vectors;
 constexpr double log2_e = 1.4426950408889634074;
 
 template <class T>
-HWY_INLINE std::int64_t lanes_of() {
-  return static_cast<std::int64_t>(hn::Lanes(Vectors<T>()));
-}
-template <class T>
 HWY_INLINE std::int64_t panel_keys() {
-  return panel_vectors * lanes_of<T>();
+  return tile_width<T>();
 }
 HWY_INLINE std::int64_t rounded_up(std::int64_t number, std::int64_t multiple) { return (number + multiple - 1) / multiple * multiple; }
 
@@ -88,27 +74,16 @@ HWY_INLINE void score_vectors(const Strip<T>& strip, std::int64_t width, const T
                               T* HWY_RESTRICT largest) {
   const Vectors<T> d;
   const std::int64_t lanes = lanes_of<T>();
-  hn::Vec<Vectors<T>> sums[strip_rows][count];
-  for (auto& row : sums)
-    for (auto& sum : row) sum = hn::Zero(d);
-  const T* HWY_RESTRICT rows[strip_rows];
-  for (std::int64_t r = 0; r < strip_rows; ++r) rows[r] = strip.rows + r * strip.stride;
-  for (std::int64_t c = 0; c < width; ++c, panel += count * lanes) {
-    hn::Vec<Vectors<T>> keys[count];
-    for (std::int64_t v = 0; v < count; ++v) keys[v] = hn::LoadU(d, panel + v * lanes);
+  RegisterTile<strip_rows, count, T> tile;
+  tile.clear();
+  tile.add(Factors<T>{strip.rows, strip.stride, 1}, width, panel, count * lanes);
+  tile.store(scores, stride);
+  if constexpr (with_largest)
     for (std::int64_t r = 0; r < strip_rows; ++r) {
-      const auto q = hn::Set(d, rows[r][c]);
-      for (std::int64_t v = 0; v < count; ++v) sums[r][v] = hn::MulAdd(q, keys[v], sums[r][v]);
-    }
-  }
-  for (std::int64_t r = 0; r < strip_rows; ++r) {
-    for (std::int64_t v = 0; v < count; ++v) hn::StoreU(sums[r][v], d, scores + r * stride + v * lanes);
-    if constexpr (with_largest) {
       auto most = hn::LoadU(d, largest + r * lanes);
-      for (std::int64_t v = 0; v < count; ++v) most = hn::Max(most, sums[r][v]);
+      for (std::int64_t v = 0; v < count; ++v) most = hn::Max(most, tile.sums[r][v]);
       hn::StoreU(most, d, largest + r * lanes);
     }
-  }
 }
 
 // The same for the panel that begins at key `first` of `keys` in all: the last one may be narrower.
@@ -124,13 +99,6 @@ HWY_INLINE void score_panel(const Strip<T>& strip, std::int64_t width, const T* 
   }
   score_vectors<1, with_largest>(strip, width, panel, scores, stride, largest);
 }
-
-// Factors of a strip of sums: that of sum s and term t is data[s · sum_stride + t · term_stride].
-template <class T>
-struct Factors {
-  const T* data;
-  std::int64_t sum_stride, term_stride;
-};
 
 constexpr std::int64_t prefetched_rows = 8;  // before they are read: rows lie apart, each on a line of its own
 
@@ -166,25 +134,12 @@ HWY_INLINE Terms<T> columns_of_block(const T* columns, std::int64_t first, std::
 template <std::int64_t strip, std::int64_t count, class T>
 HWY_INLINE void add_products(const Factors<T>& factors, std::int64_t terms, const T* HWY_RESTRICT rows, std::int64_t row_stride, T* HWY_RESTRICT out,
                              std::int64_t out_stride) {
-  const Vectors<T> d;
-  const std::int64_t lanes = lanes_of<T>();
-  hn::Vec<Vectors<T>> sums[strip][count];
+  RegisterTile<strip, count, T> tile;
+  tile.load(out, out_stride);
   for (std::int64_t s = 0; s < strip; ++s)
-    for (std::int64_t v = 0; v < count; ++v) {
-      sums[s][v] = hn::LoadU(d, out + s * out_stride + v * lanes);
-      hwy::Prefetch(out + (s + strip) * out_stride + v * lanes);  // the next strip's
-    }
-  for (std::int64_t t = 0; t < terms; ++t) {
-    hn::Vec<Vectors<T>> row[count];
-    for (std::int64_t v = 0; v < count; ++v) row[v] = hn::LoadU(d, rows + t * row_stride + v * lanes);
-    hwy::Prefetch(rows + (t + prefetched_rows) * row_stride);
-    for (std::int64_t s = 0; s < strip; ++s) {
-      const auto factor = hn::Set(d, factors.data[s * factors.sum_stride + t * factors.term_stride]);
-      for (std::int64_t v = 0; v < count; ++v) sums[s][v] = hn::MulAdd(factor, row[v], sums[s][v]);
-    }
-  }
-  for (std::int64_t s = 0; s < strip; ++s)
-    for (std::int64_t v = 0; v < count; ++v) hn::StoreU(sums[s][v], d, out + s * out_stride + v * lanes);
+    for (std::int64_t v = 0; v < count; ++v) hwy::Prefetch(out + (s + strip) * out_stride + v * lanes_of<T>());  // the next strip's
+  tile.template add<prefetched_rows>(factors, terms, rows, row_stride);
+  tile.store(out, out_stride);
 }
 
 // The same for the rows' whole width, which the sums have too.

@@ -188,22 +188,12 @@ HWY_INLINE void read_strip(const DotProductSizes& sizes, const DotProductBlock<T
 template <std::int64_t count, class T>
 HWY_INLINE void scaled_products(const T* HWY_RESTRICT factors, std::int64_t stride, std::int64_t terms, const T* HWY_RESTRICT rows, std::int64_t row_stride,
                                 const T* scales, T* HWY_RESTRICT out, std::int64_t out_stride) {
-  const Vectors<T> d;
-  const std::int64_t lanes = lanes_of<T>();
-  hn::Vec<Vectors<T>> sums[strip_rows][count];
-  for (auto& row : sums)
-    for (auto& sum : row) sum = hn::Zero(d);
-  for (std::int64_t t = 0; t < terms; ++t) {
-    hn::Vec<Vectors<T>> row[count];
-    for (std::int64_t v = 0; v < count; ++v) row[v] = hn::LoadU(d, rows + t * row_stride + v * lanes);
-    hwy::Prefetch(rows + (t + prefetched_rows) * row_stride);
-    for (std::int64_t s = 0; s < strip_rows; ++s) {
-      const auto factor = hn::Set(d, factors[s * stride + t]);
-      for (std::int64_t v = 0; v < count; ++v) sums[s][v] = hn::MulAdd(factor, row[v], sums[s][v]);
-    }
-  }
+  RegisterTile<strip_rows, count, T> tile;
+  tile.clear();
+  tile.template add<prefetched_rows>(Factors<T>{factors, stride, 1}, terms, rows, row_stride);
   for (std::int64_t s = 0; s < strip_rows; ++s)
-    for (std::int64_t v = 0; v < count; ++v) hn::StoreU(hn::Mul(sums[s][v], hn::Set(d, scales[s])), d, out + s * out_stride + v * lanes);
+    for (auto& sum : tile.sums[s]) sum = hn::Mul(sum, hn::Set(Vectors<T>(), scales[s]));
+  tile.store(out, out_stride);
 }
 
 // A strip whose keys are all of one block: nothing is carried on from block to block.

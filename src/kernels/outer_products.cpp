@@ -6,24 +6,12 @@
 #define HWY_TARGET_INCLUDE "src/kernels/outer_products.cpp"
 #include <hwy/foreach_target.h>
 // after foreach_target.h
-#include <hwy/highway.h>
+#include "kernels/register_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attend::kernels::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-// 6 columns by 4 (or 2) vectors and what they are made from stay in the 32 (or 16) registers.
-#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_SVE || HWY_TARGET == HWY_SVE2
-constexpr std::int64_t outer_vectors = 4;
-#else
-constexpr std::int64_t outer_vectors = 2;
-#endif
-
-template <class T>
-HWY_INLINE std::int64_t outer_columns() {
-  return outer_vectors * static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
-}
+static_assert(outer_strip == tile_rows);
 
 // Calls each(k, row) for rows in their order.
 template <class T, class F>
@@ -55,13 +43,13 @@ void pack_strips_of(const StepRows<T>& from, std::int64_t first_row, std::int64_
 
 template <class T>
 void pack_panels_of_rows(const StepRows<T>& from, std::int64_t first_row, std::int64_t count, std::int64_t columns, T* to) {
-  const hn::ScalableTag<T> d;
-  const std::int64_t width = outer_columns<T>(), lanes = width / outer_vectors;
+  const Vectors<T> d;
+  const std::int64_t width = tile_width<T>(), lanes = lanes_of<T>();
   for_step_rows(from, first_row, count, [&](std::int64_t k, const T* row) {
     T* panel = to + k * width;
     std::int64_t first = 0;
     for (; first + width <= columns; first += width, panel += count * width)
-      for (std::int64_t v = 0; v < outer_vectors; ++v) hn::StoreU(hn::LoadU(d, row + first + v * lanes), d, panel + v * lanes);
+      for (std::int64_t v = 0; v < tile_vectors; ++v) hn::StoreU(hn::LoadU(d, row + first + v * lanes), d, panel + v * lanes);
     if (first == columns) return;
     std::copy(row + first, row + columns, panel);
     std::fill(panel + columns - first, panel + width, T(0));
@@ -71,31 +59,20 @@ void pack_panels_of_rows(const StepRows<T>& from, std::int64_t first_row, std::i
 // One strip against the panel.
 template <class T>
 HWY_INLINE void outer_tile(std::int64_t count, const T* HWY_RESTRICT strip, const T* HWY_RESTRICT panel, bool goes_on, T* HWY_RESTRICT out, std::int64_t out_stride) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  hn::Vec<hn::ScalableTag<T>> sums[outer_strip][outer_vectors];
-  for (auto& row : sums)
-    for (auto& sum : row) sum = hn::Zero(d);
-  for (std::int64_t k = 0; k < count; ++k, strip += outer_strip, panel += outer_vectors * lanes) {
-    hn::Vec<hn::ScalableTag<T>> right[outer_vectors];
-    for (std::int64_t v = 0; v < outer_vectors; ++v) right[v] = hn::LoadU(d, panel + v * lanes);
-    for (std::int64_t r = 0; r < outer_strip; ++r) {
-      const auto left = hn::Set(d, strip[r]);
-      for (std::int64_t v = 0; v < outer_vectors; ++v) sums[r][v] = hn::MulAdd(left, right[v], sums[r][v]);
-    }
-  }
-  for (std::int64_t r = 0; r < outer_strip; ++r)
-    for (std::int64_t v = 0; v < outer_vectors; ++v) {
-      T* const to = out + r * out_stride + v * lanes;
-      hn::StoreU(goes_on ? hn::Add(hn::LoadU(d, to), sums[r][v]) : sums[r][v], d, to);
-    }
+  RegisterTile<tile_rows, tile_vectors, T> tile;
+  tile.clear();
+  tile.add(Factors<T>{strip, 1, outer_strip}, count, panel, tile_width<T>());
+  for (std::int64_t r = 0; r < tile_rows && goes_on; ++r)
+    for (std::int64_t v = 0; v < tile_vectors; ++v)
+      tile.sums[r][v] = hn::Add(hn::LoadU(Vectors<T>(), out + r * out_stride + v * lanes_of<T>()), tile.sums[r][v]);
+  tile.store(out, out_stride);
 }
 
 template <class T>
 void multiply_outer(const OuterProducts<T>& products) {
-  constexpr std::int64_t most = outer_vectors * HWY_MAX_BYTES / static_cast<std::int64_t>(sizeof(T));
+  constexpr std::int64_t most = tile_vectors * HWY_MAX_BYTES / static_cast<std::int64_t>(sizeof(T));
   HWY_ALIGN T tile[outer_strip * most];
-  const std::int64_t width = outer_columns<T>();
+  const std::int64_t width = tile_width<T>();
   const T* strip = products.strips;
   for (std::int64_t i = 0; i < products.left; i += outer_strip, strip += products.count * outer_strip) {
     T* const out = products.out + i * products.out_stride;
@@ -113,8 +90,8 @@ void multiply_outer(const OuterProducts<T>& products) {
   }
 }
 
-std::int64_t outer_columns_float() { return outer_columns<float>(); }
-std::int64_t outer_columns_double() { return outer_columns<double>(); }
+std::int64_t outer_columns_float() { return tile_width<float>(); }
+std::int64_t outer_columns_double() { return tile_width<double>(); }
 void strips_float(const StepRows<float>& from, std::int64_t first_row, std::int64_t count, std::int64_t columns, float* to) {
   pack_strips_of(from, first_row, count, columns, to);
 }

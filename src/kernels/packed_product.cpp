@@ -6,32 +6,18 @@
 #define HWY_TARGET_INCLUDE "src/kernels/packed_product.cpp"
 #include <hwy/foreach_target.h>
 // after foreach_target.h
-#include <hwy/highway.h>
+#include "kernels/register_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace attend::kernels::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-// Rows of a strip and vectors of a panel: 6 rows by 4 (or 2) vectors and what they are made from stay in the 32 (or 16) registers.
-constexpr std::int64_t product_rows = 6;
-#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_SVE || HWY_TARGET == HWY_SVE2
-constexpr std::int64_t product_vectors = 4;
-#else
-constexpr std::int64_t product_vectors = 2;
-#endif
 constexpr std::int64_t block_bytes = 32 * 1024;  // of a panel: it stays in the first cache while strips pass
 constexpr std::int64_t packed_terms = 16;        // that are packed together: of one sum they share cache lines where terms are neighbours
-
-template <class T>
-HWY_INLINE std::int64_t panel_sums() {
-  return product_vectors * static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
-}
 
 // [panel][terms][sums of a panel]; 0 behind the last sum.
 template <class T>
 void pack_panels_of(const PlainMatrix<T>& matrix, T* to) {
-  const std::int64_t panel = panel_sums<T>();
+  const std::int64_t panel = tile_width<T>();
   for (std::int64_t first = 0; first < matrix.sums; first += panel) {
     const std::int64_t count = std::min(panel, matrix.sums - first);
     const T* from = matrix.data + first * matrix.sum_stride;
@@ -54,21 +40,13 @@ void pack_panels_of(const PlainMatrix<T>& matrix, T* to) {
 template <std::int64_t rows, class T>
 HWY_INLINE void multiply_strip(std::int64_t terms, const T* in, std::int64_t in_stride, const T* panel, const T* start, std::int64_t start_stride, T* out,
                                std::int64_t out_stride) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  hn::Vec<hn::ScalableTag<T>> sums[rows][product_vectors];
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t v = 0; v < product_vectors; ++v) sums[r][v] = start == nullptr ? hn::Zero(d) : hn::LoadU(d, start + r * start_stride + v * lanes);
-  for (std::int64_t k = 0; k < terms; ++k, panel += product_vectors * lanes) {
-    hn::Vec<hn::ScalableTag<T>> column[product_vectors];
-    for (std::int64_t v = 0; v < product_vectors; ++v) column[v] = hn::LoadU(d, panel + v * lanes);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const auto factor = hn::Set(d, in[r * in_stride + k]);
-      for (std::int64_t v = 0; v < product_vectors; ++v) sums[r][v] = hn::MulAdd(factor, column[v], sums[r][v]);
-    }
-  }
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t v = 0; v < product_vectors; ++v) hn::StoreU(sums[r][v], d, out + r * out_stride + v * lanes);
+  RegisterTile<rows, tile_vectors, T> tile;
+  if (start == nullptr)
+    tile.clear();
+  else
+    tile.load(start, start_stride);
+  tile.add(Factors<T>{in, in_stride, 1}, terms, panel, tile_width<T>());
+  tile.store(out, out_stride);
 }
 
 template <class T>
@@ -84,10 +62,10 @@ HWY_NOINLINE void multiply_rows(std::int64_t terms, const T* in, std::int64_t in
 template <class T>
 HWY_INLINE void multiply_partly(MultiplyStrip<T> multiply, const PackedProduct<T>& product, std::int64_t row, std::int64_t rows, std::int64_t first,
                                 const T* panel) {
-  constexpr std::int64_t most = product_vectors * HWY_MAX_BYTES / static_cast<std::int64_t>(sizeof(T));
-  HWY_ALIGN T tile[product_rows * most];
-  const std::int64_t width = panel_sums<T>(), count = product.sums - first;
-  std::fill(tile, tile + product_rows * width, T(0));
+  constexpr std::int64_t most = tile_vectors * HWY_MAX_BYTES / static_cast<std::int64_t>(sizeof(T));
+  HWY_ALIGN T tile[tile_rows * most];
+  const std::int64_t width = tile_width<T>(), count = product.sums - first;
+  std::fill(tile, tile + tile_rows * width, T(0));
   for (std::int64_t r = 0; r < rows && product.start != nullptr; ++r)
     std::copy_n(product.start + (row + r) * product.start_stride + first, count, tile + r * width);
   multiply(product.terms, product.in + row * product.in_stride, product.in_stride, panel, tile, width, tile, width);
@@ -98,10 +76,10 @@ template <class T>
 void multiply_packed(const PackedProduct<T>& product) {
   static constexpr MultiplyStrip<T> strips[] = {multiply_rows<1, T>, multiply_rows<2, T>, multiply_rows<3, T>,
                                                 multiply_rows<4, T>, multiply_rows<5, T>, multiply_rows<6, T>};
-  const std::int64_t width = panel_sums<T>(), most_terms = block_bytes / (width * static_cast<std::int64_t>(sizeof(T)));
+  const std::int64_t width = tile_width<T>(), most_terms = block_bytes / (width * static_cast<std::int64_t>(sizeof(T)));
   const auto each_strip = [&](const auto& act) {
-    for (std::int64_t row = 0; row < product.rows; row += product_rows) {
-      const std::int64_t rows = std::min(product_rows, product.rows - row);
+    for (std::int64_t row = 0; row < product.rows; row += tile_rows) {
+      const std::int64_t rows = std::min(tile_rows, product.rows - row);
       act(row, rows, strips[rows - 1]);
     }
   };
@@ -122,8 +100,8 @@ void multiply_packed(const PackedProduct<T>& product) {
   }
 }
 
-std::int64_t panel_sums_float() { return panel_sums<float>(); }
-std::int64_t panel_sums_double() { return panel_sums<double>(); }
+std::int64_t panel_sums_float() { return tile_width<float>(); }
+std::int64_t panel_sums_double() { return tile_width<double>(); }
 void pack_float(const PlainMatrix<float>& matrix, float* to) { pack_panels_of(matrix, to); }
 void pack_double(const PlainMatrix<double>& matrix, double* to) { pack_panels_of(matrix, to); }
 void multiply_float(const PackedProduct<float>& product) { multiply_packed(product); }
