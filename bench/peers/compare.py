@@ -202,7 +202,7 @@ def sample(run, seconds):
 
 
 def attend_run(attend, suite, name, threads, seconds):
-    ending = subprocess.run([attend, "bench", suite, "--case", name, "--threads", str(threads), "--seconds", str(seconds), "--json"],
+    ending = subprocess.run([attend, "bench", suite, "--case", name, "--threads", str(threads), "--seconds", str(seconds), "--fused-only", "--json"],
                             cwd=ROOT, capture_output=True, text=True)
     if not ending.stdout:
         raise SystemExit(f"{name}: {ending.stderr}")

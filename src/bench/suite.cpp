@@ -68,7 +68,7 @@ std::optional<double> rate(double items, const std::optional<double>& millisecon
   return items > 0 && milliseconds ? std::optional(items / *milliseconds * 1e3) : std::nullopt;
 }
 
-CaseResult run_case(const BenchmarkCase& one, const BenchmarkCase* against, const TimingOptions& timing) {
+CaseResult run_case(const BenchmarkCase& one, const BenchmarkCase* against, const SuiteOptions& options) {
   CaseResult result;
   result.name = one.name;
   const Operation operation = make_operation(one);
@@ -78,9 +78,9 @@ CaseResult run_case(const BenchmarkCase& one, const BenchmarkCase* against, cons
   const std::optional<Operation> other = against != nullptr && fused ? std::optional(make_operation(*against)) : std::nullopt;
   Forms forms;
   if (fused) forms.add(forms.fused, rotating(operation, operation.fused));
-  if (one.composed) forms.add(forms.composed, rotating(operation, operation.composed));
+  if (one.composed && !options.fused_only) forms.add(forms.composed, rotating(operation, operation.composed));
   if (other && refusal(*other).empty()) forms.add(forms.against, rotating(*other, other->fused));
-  const std::vector<Times> times = time_in_turns(forms.all, timing);
+  const std::vector<Times> times = time_in_turns(forms.all, options.timing);
   if (forms.composed) {
     result.composed_ms = times[*forms.composed].median(), result.composed_fastest_ms = times[*forms.composed].fastest();
     result.composed_spread = times[*forms.composed].spread();
@@ -139,7 +139,7 @@ SuiteResult run_suite(const std::string& suite, const std::vector<BenchmarkCase>
   const Limit peak_before = measured_peak(), bandwidth_before = streams ? measured_bandwidth() : Limit();
   for (const BenchmarkCase* one : wanted) {
     if (options.progress) options.progress(result.cases.size(), wanted.size(), one->name);
-    result.cases.push_back(run_case(*one, one->against ? &find_case(cases, *one->against) : nullptr, options.timing));
+    result.cases.push_back(run_case(*one, one->against ? &find_case(cases, *one->against) : nullptr, options));
   }
   const Limit peak_after = measured_peak();
   const double peak = std::max(peak_before.best, peak_after.best);

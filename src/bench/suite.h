@@ -38,6 +38,7 @@ struct SuiteResult {
 
 struct SuiteOptions {
   TimingOptions timing;
+  bool fused_only = false;  // the composed forms are compared with, but not timed
   // Before each case: how many are done, how many there are, the name of the next.
   std::function<void(std::size_t, std::size_t, const std::string&)> progress = {};
 };

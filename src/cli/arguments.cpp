@@ -202,6 +202,7 @@ void add_bench(CLI::App& app, Arguments& arguments) {
   command->add_option("--seconds", given->seconds, "Seconds to time each case for; each form runs at least five times")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 3600.0));
+  command->add_flag("--fused-only", given->fused_only, "Time the fused forms alone, for comparing with another program; results are checked all the same");
   command->add_flag("--json", given->json, "One JSON object instead of text");
   command->callback([&arguments, given] { arguments.command = *given; });
 }

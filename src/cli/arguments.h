@@ -76,6 +76,7 @@ struct BenchArguments {
   std::string suite;
   std::vector<std::string> cases;  // empty: all
   double seconds = 2.0;            // of timing for each case
+  bool fused_only = false;
   bool json = false;
 };
 

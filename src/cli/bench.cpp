@@ -73,6 +73,7 @@ void run(const BenchArguments& arguments) {
   ProgressLine progress;
   bench::SuiteOptions options;
   options.timing.seconds = arguments.seconds;
+  options.fused_only = arguments.fused_only;
   options.progress = [&](std::size_t done, std::size_t count, const std::string& name) {
     progress.show(static_cast<double>(done) / static_cast<double>(count), format("{} of {}: {}", done + 1, count, name));
   };

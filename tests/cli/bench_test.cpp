@@ -45,6 +45,16 @@ TEST(Bench, SaysHowEachLineIsRepeated) {
                                    testing::Not(HasSubstr("small "))));
 }
 
+TEST(Bench, TimesTheFusedFormAloneIfAsked) {
+  const fixtures::TemporaryFolder folder;
+  const std::string file = folder.write("suite.toml", small_suite).string();
+  const Ending ending = run({"bench", file, "--case", "smaller", "--fused-only", "--json", "--seconds", "0", "--threads", "1"});
+  EXPECT_EQ(ending.status, 0) << ending.errors;
+  const io::Value one = io::parse_json(ending.output, "bench --json").at("cases").as_list()[0];
+  EXPECT_GT(one.at("fused_ms").as_number(), 0);
+  EXPECT_TRUE(one.at("composed_ms").is_null());
+}
+
 TEST(Bench, RefusesWhatItHasNot) {
   const auto expect = [](const std::vector<std::string>& arguments, const std::string& what) {
     const Ending ending = run(arguments);
