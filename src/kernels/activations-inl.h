@@ -16,13 +16,34 @@ namespace attend::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// e^x as far as it fits: beyond it σ and tanh are 0 and ±1 to the last bit. Highway's makes 0 of NaN; here it stays NaN, so that a training
-// that has gone wrong is noticed.
+// e^x for |x| ≤ 87, right to the last bit but one; what NaN becomes is left open. x = n · log 2 + r with a polynomial for e^r, |r| ≤ ½ log 2 (relative
+// error 2e-8). n is rounded by an addition at 1.5 · 2^23, where numbers are next to each other, and then stands in the lowest bits, from where it
+// becomes the exponent of 2^n; log 2 comes in two parts, of which the first times n is exact. Half as many instructions as Highway's.
+template <class D, hwy::EnableIf<sizeof(hn::TFromD<D>) == 4>* = nullptr, class V>
+HWY_INLINE V exponential(D d, V x) {
+  const hn::RebindToSigned<D> bits;
+  const V whole_numbers = hn::Set(d, 12582912.0f);
+  const V rounded = hn::MulAdd(x, hn::Set(d, 1.44269504f), whole_numbers), n = hn::Sub(rounded, whole_numbers);
+  const V r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x));
+  V p = hn::MulAdd(hn::Set(d, 1.384365372e-3f), r, hn::Set(d, 8.374155499e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 4.166800156e-2f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.666643173e-1f));
+  p = hn::MulAdd(p, r, hn::Set(d, 4.999999404e-1f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  return hn::Mul(p, hn::BitCast(d, hn::Add(hn::ShiftLeft<23>(hn::BitCast(bits, rounded)), hn::Set(bits, 127 << 23))));
+}
+template <class D, hwy::EnableIf<sizeof(hn::TFromD<D>) == 8>* = nullptr, class V>
+HWY_INLINE V exponential(D d, V x) {
+  return hn::Exp(d, x);
+}
+
+// e^x as far as it fits: beyond it σ and tanh are 0 and ±1 to the last bit. NaN stays NaN, so that a training that has gone wrong is noticed.
 template <class D, class V>
 HWY_INLINE V bounded_exp(D d, V x) {
   const auto limit = hn::Set(d, static_cast<hn::TFromD<D>>(sizeof(hn::TFromD<D>) == 4 ? 80 : 700));
   const V bounded = hn::Max(hn::Min(x, limit), hn::Neg(limit));
-  return hn::IfThenElse(hn::Eq(x, x), hn::Exp(d, bounded), x);
+  return hn::IfThenElse(hn::Eq(x, x), exponential(d, bounded), x);
 }
 
 template <class D, class V>

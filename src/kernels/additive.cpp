@@ -51,7 +51,7 @@ bool exponentials_row(std::int64_t count, const T* x, T* out) {
     const auto value = hn::LoadU(d, x + j);
     // NaN doesn't fit either
     fits = fits && hn::AllTrue(d, hn::Le(hn::Abs(value), hn::Set(d, exponent_limit<T>)));
-    hn::StoreU(hn::Exp(d, hn::Add(value, value)), d, out + j);
+    hn::StoreU(exponential(d, hn::Add(value, value)), d, out + j);
   });
   return fits;
 }

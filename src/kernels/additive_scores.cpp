@@ -85,7 +85,7 @@ template <bool negative, class D, class V>
 HWY_INLINE V bounded_exponential(D d, V x) {
   using T = hn::TFromD<D>;
   const V bound = hn::Set(d, additive_bound<T>);
-  const V power = hn::Exp(d, hn::Mul(hn::Set(d, T(negative ? -2 : 2)), hn::Max(hn::Min(x, bound), hn::Neg(bound))));
+  const V power = exponential(d, hn::Mul(hn::Set(d, T(negative ? -2 : 2)), hn::Max(hn::Min(x, bound), hn::Neg(bound))));
   return hn::IfThenElse(hn::Eq(x, x), power, x);
 }
 

@@ -38,18 +38,17 @@ HWY_INLINE V at_least(D d, hn::TFromD<D> least, V x) {
 #endif
 }
 
-// 2^t for t ≤ 0, exactly 0 for −∞ (NaN stays NaN). t = n + f with a polynomial for 2^f, |f| ≤ ½, that is right
-// to 2e-7 / 3, half of the last bit; below 2^−126.5 what comes out is 0. Where numbers are next to each other at 1.5 · 2^23, n is rounded by
-// an addition and then stands in the lowest bits, from where it becomes the exponent of 2^n.
+// 2^t for t ≤ 0, exactly 1 for 0 and 0 for −∞ (NaN stays NaN). t = n + f with a polynomial for 2^f, |f| ≤ ½, of relative error 1.1e-7, a unit
+// in the last place; below 2^−126.5 what comes out is 0. n is rounded and becomes 2^n as in exponential().
 template <class D, hwy::EnableIf<sizeof(hn::TFromD<D>) == 4>* = nullptr, class V>
 HWY_INLINE V power_of_two(D d, V t) {
   const V bounded = at_least(d, -127.0f, t), whole_numbers = hn::Set(d, 12582912.0f), rounded = hn::Add(bounded, whole_numbers);
   const V f = hn::Sub(bounded, hn::Sub(rounded, whole_numbers));
-  V p = hn::Set(d, 1.3390863647e-3f);
-  p = hn::MulAdd(p, f, hn::Set(d, 9.6180825573e-3f));
-  p = hn::MulAdd(p, f, hn::Set(d, 5.5503571142e-2f));
-  p = hn::MulAdd(p, f, hn::Set(d, 2.4022650761e-1f));
-  p = hn::MulAdd(p, f, hn::Set(d, 6.9314718803e-1f));
+  V p = hn::Set(d, 1.3264727124e-3f);
+  p = hn::MulAdd(p, f, hn::Set(d, 9.6715126448e-3f));
+  p = hn::MulAdd(p, f, hn::Set(d, 5.5507337435e-2f));
+  p = hn::MulAdd(p, f, hn::Set(d, 2.4022242085e-1f));
+  p = hn::MulAdd(p, f, hn::Set(d, 6.9314697760e-1f));
   p = hn::MulAdd(p, f, hn::Set(d, 1.0f));
   const hn::RebindToSigned<D> bits;
   const V scale = hn::BitCast(d, hn::Add(hn::ShiftLeft<23>(hn::BitCast(bits, rounded)), hn::Set(bits, 127 << 23)));
