@@ -28,7 +28,7 @@ struct TimingOptions {
 };
 
 // Each form is called once to warm up, then all in turns, so that what else the machine does meets them alike. A sample is as many calls as take a
-// millisecond; what else stands in the sample isn't timed. Times of the forms in their order.
+// millisecond, after one that isn't timed unless calls are long: the caches hold what the form itself left there, not the others. Times of the forms in their order.
 ATTEND_API std::vector<Times> time_in_turns(const std::vector<std::function<void()>>& forms, const TimingOptions& options = {});
 
 }  // namespace attend::bench

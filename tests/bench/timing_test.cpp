@@ -31,13 +31,23 @@ TEST(TimeInTurns, TakesTheFormsInTurns) {
   };
   const std::vector<Times> times = time_in_turns({form(1), form(2), form(3)}, {.seconds = 0, .fewest = 2});
   ASSERT_EQ(times.size(), 3u);
-  ASSERT_GE(order.size(), 6u);
-  EXPECT_THAT(std::vector<int>(order.end() - 6, order.end()), ElementsAre(1, 2, 3, 1, 2, 3));
+  ASSERT_GE(order.size(), 12u);
+  EXPECT_THAT(std::vector<int>(order.end() - 12, order.end()), ElementsAre(1, 1, 2, 2, 3, 3, 1, 1, 2, 2, 3, 3));  // each after a call that isn't timed
   for (const Times& one : times) {
     EXPECT_EQ(one.milliseconds.size(), 2u);
     EXPECT_TRUE(std::is_sorted(one.milliseconds.begin(), one.milliseconds.end()));
     EXPECT_GE(one.fastest(), 2);
   }
+}
+
+TEST(TimeInTurns, LongCallsNeedNoOtherBeforeThem) {
+  std::int64_t calls = 0;
+  const auto sleep = [&] {
+    ++calls;
+    std::this_thread::sleep_for(std::chrono::milliseconds(25));
+  };
+  time_in_turns({sleep}, {.seconds = 0, .fewest = 3});
+  EXPECT_EQ(calls, 2 + 1 + 3);  // what makes a sample, before the first of them, and they themselves
 }
 
 TEST(TimeInTurns, OfShortCallsManyMakeOneSample) {
