@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <vector>
 
 #include "addressing/dot_product_input.h"
@@ -38,7 +40,8 @@ class Forward {
  public:
   Forward(const DotProductInput& input, Inputs inputs)
       : input_(input), checks_(inputs == Inputs::unknown), columns_(takes_columns(input)), values_(columns_ ? input.value : padded_rows<T>(input.value)),
-        sizes_(sizes_of(input.key, input.value)), form_(form_of(input.options)), seen_(input), query_(input.query), key_(input.key), value_(values_) {
+        sizes_(sizes_of(input.key, input.value)), form_(form_of(input.options)), seen_(input), query_(input.query), key_(input.key), value_(values_),
+        key_lengths_(static_cast<std::size_t>(input.batch() * input.key_heads())) {
     output_ = {at::empty({input.batch(), input.heads(), input.queries(), sizes_.value_width}, input.query.options()),
                at::empty({input.batch(), input.heads(), input.queries()}, input.query.options())};
     context_ = Rows<T>(output_.context);
@@ -111,11 +114,23 @@ class Forward {
     return finite;
   }
 
-  // Keys and values of a head, just before they are read.
+  // The square of the longest row; empty where one isn't finite, unless that is known.
+  std::optional<T> largest_square(std::int64_t rows, std::int64_t width, const T* from, std::int64_t stride) {
+    const T square = kernels::largest_square(rows, width, from, stride);
+    if (std::isfinite(square) || !checks_ || rows_are_finite(rows, width, from, stride)) return square;
+    return std::nullopt;
+  }
+
+  // Keys and values of a head, just before they are read. What they are worth for the bound of scores is kept.
   bool memory_is_finite(std::int64_t head) {
+    constexpr T shortest = T(1e-30), longest = T(1e36);  // squares of values that 2^±40 and the sum of all keys leave far from the ends of float
     const std::int64_t b = head / input_.key_heads(), key_head = head % input_.key_heads();
-    return !checks_ || (rows_are_finite(sizes_.keys, sizes_.key_width, key_.at(b, key_head, 0), key_.row) &&
-                        rows_are_finite(sizes_.keys, sizes_.value_width, value_.at(b, key_head, 0), value_.row));
+    const std::optional<T> key = largest_square(sizes_.keys, sizes_.key_width, key_.at(b, key_head, 0), key_.row);
+    const std::optional<T> value = key ? largest_square(sizes_.keys, sizes_.value_width, value_.at(b, key_head, 0), value_.row) : std::nullopt;
+    if (!value) return false;
+    const bool bounded = form_.soft_cap == 0 && !input_.bias.defined() && !input_.factors.defined() && *value >= shortest && *value <= longest;
+    key_lengths_[static_cast<std::size_t>(head)] = bounded ? std::sqrt(*key) : std::numeric_limits<T>::infinity();
+    return true;
   }
 
   // Block `number` of the queries that read a key head: of a causal read the long ones first.
@@ -125,7 +140,9 @@ class Forward {
     kernels::DotProductBlock<T> block;
     block.queries = std::min(block_queries, input_.queries() - first);
     block.query = query_.at(b, h, first), block.query_stride = query_.row;
-    if (checks_ && !rows_are_finite(block.queries, sizes_.key_width, block.query, block.query_stride)) return;
+    const std::optional<T> query = largest_square(block.queries, sizes_.key_width, block.query, block.query_stride);
+    if (!query) return;
+    block.score_bound = std::sqrt(*query) * key_lengths_[static_cast<std::size_t>(head)] * static_cast<T>(std::abs(kernels::key_panel_scale(form_)));
     block.key_panels = packed, block.value_columns = columns_ ? packed + panels() : nullptr;
     block.value = value_.at(b, key_head, 0), block.value_stride = value_.row;
     block.form = form_;
@@ -145,6 +162,7 @@ class Forward {
   kernels::DotProductForm form_;
   SeenRows<T> seen_;
   Rows<const T> query_, key_, value_;
+  std::vector<T> key_lengths_;  // of each key head of the batch: the longest key, or infinite where scores have no bound that is of use
   DotProductOutput output_;
   Rows<T> context_;
 };

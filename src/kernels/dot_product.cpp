@@ -114,16 +114,22 @@ HWY_INLINE Scratch<T> scratch_of(const DotProductSizes& sizes, T* memory) {
   return {memory, largest_vectors, multipliers, query, {largest, largest + rows, context, width}};
 }
 
+// Whether weights are taken relative to 1, and not to a row's largest score.
+template <class T>
+HWY_INLINE bool small_scores(const DotProductBlock<T>& block) {
+  return block.score_bound <= static_cast<T>(dot_product_small_scores);
+}
+
 // Nothing is seen yet.
 template <class T>
-HWY_INLINE void begin(std::int64_t queries, const Running<T>& running) {
-  const std::int64_t padded_rows = rounded_up(queries, strip_rows);
-  std::fill(running.largest, running.largest + padded_rows, -std::numeric_limits<T>::infinity());
+HWY_INLINE void begin(const DotProductBlock<T>& block, const Running<T>& running) {
+  const std::int64_t padded_rows = rounded_up(block.queries, strip_rows);
+  std::fill(running.largest, running.largest + padded_rows, small_scores(block) ? T(0) : -std::numeric_limits<T>::infinity());
   std::fill(running.sum, running.sum + padded_rows, T(0));
   std::fill(running.context, running.context + padded_rows * running.width, T(0));
 }
 
-// A strip's scores of the keys in sight, finished, and the largest of each row in each lane.
+// A strip's scores of the keys in sight, finished, and unless scores are small the largest of each row in each lane.
 template <class T>
 HWY_INLINE void score_strip(const DotProductSizes& sizes, const DotProductBlock<T>& block, const Sight& sight, std::int64_t row, const Scratch<T>& scratch) {
   const Vectors<T> d;
@@ -132,16 +138,18 @@ HWY_INLINE void score_strip(const DotProductSizes& sizes, const DotProductBlock<
   std::fill(scratch.largest, scratch.largest + strip_rows * lanes, -std::numeric_limits<T>::infinity());
   const QueryRow<T>* const seen = block.rows == nullptr ? nullptr : block.rows + row;
   const bool as_they_are = block.form.soft_cap == 0 && (seen == nullptr || seen->bias == nullptr) && sight.all && keys == padded;
-  if (as_they_are) {
+  const bool small = small_scores(block);
+  if (as_they_are && !small) {
     for (std::int64_t j = sight.begin; j < sight.end; j += panel)
       score_panel<true>(query, sizes.key_width, block.key_panels, j, sizes.keys, scratch.scores + j - sight.begin, stride, scratch.largest);
     return;
   }
   for (std::int64_t j = sight.begin; j < sight.end; j += panel)
     score_panel<false>(query, sizes.key_width, block.key_panels, j, sizes.keys, scratch.scores + j - sight.begin, stride, scratch.largest);
-  for (std::int64_t r = 0; r < strip_rows; ++r) {
+  for (std::int64_t r = 0; r < strip_rows && !as_they_are; ++r) {
     T* const scores = scratch.scores + r * stride;
     if (row + r < block.queries) finish_scores(block.form, seen == nullptr ? nullptr : seen + r, sight, padded, scores);
+    if (small) continue;
     auto largest = hn::LoadU(d, scratch.largest + r * lanes);
     for (std::int64_t j = 0; j < padded; j += lanes) largest = hn::Max(largest, hn::LoadU(d, scores + j));
     hn::StoreU(largest, d, scratch.largest + r * lanes);
@@ -171,7 +179,7 @@ HWY_INLINE void read_strip(const DotProductSizes& sizes, const DotProductBlock<T
   score_strip(sizes, block, sight, row, scratch);
   for (std::int64_t r = 0; r < strip_rows; ++r) {
     T* const scores = scratch.scores + r * most_keys;
-    const T largest = raise_largest(hn::GetLane(hn::MaxOfLanes(d, hn::LoadU(d, scratch.largest + r * lanes_of<T>()))), row + r, running);
+    const T largest = small_scores(block) ? T(0) : raise_largest(hn::GetLane(hn::MaxOfLanes(d, hn::LoadU(d, scratch.largest + r * lanes_of<T>()))), row + r, running);
     if (largest == -std::numeric_limits<T>::infinity() && !any_nan(padded, scores)) {
       std::fill(scores, scores + padded, T(0));
       continue;
@@ -207,7 +215,7 @@ HWY_INLINE void read_strip_at_once(const DotProductSizes& sizes, const DotProduc
   T scales[strip_rows] = {};
   for (std::int64_t r = 0; r < rows; ++r) {
     T* const scores = scratch.scores + r * most_keys;
-    const T largest = hn::GetLane(hn::MaxOfLanes(d, hn::LoadU(d, scratch.largest + r * lanes)));
+    const T largest = small_scores(block) ? T(0) : hn::GetLane(hn::MaxOfLanes(d, hn::LoadU(d, scratch.largest + r * lanes)));
     if (block.log_sums != nullptr) block.log_sums[row + r] = nothing;
     if (largest == nothing && !any_nan(padded, scores)) {
       std::fill(scores, scores + padded, T(0));
@@ -262,7 +270,7 @@ void forward_block(const DotProductSizes& sizes, const DotProductBlock<T>& block
   const Scratch<T> scratch = scratch_of<T>(sizes, block.scratch);
   if (sizes.keys <= most_keys) return forward_at_once(sizes, block, scratch);
   const Running<T>& running = scratch.running;
-  begin(block.queries, running);
+  begin(block, running);
   for (std::int64_t first_key = 0; first_key < sizes.keys; first_key += most_keys) {
     const std::int64_t keys = std::min(most_keys, sizes.keys - first_key);
     const Terms<T> values = values_of_block(sizes, block, first_key);

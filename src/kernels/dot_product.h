@@ -3,8 +3,8 @@
 //   s_ij = soft_cap(scale · q_i·k_j) + bias_ij,  w_i = softmax(s_i) over the keys that are seen,  context_i = Σ_j dropout_ij factor_ij w_ij · value_j
 //
 // Online softmax (Milakov and Gimelshein 2018; Dao 2022): each block of keys corrects what the blocks before it have summed up. What no query of a strip may
-// see is skipped. A query that sees nothing has context 0. Inputs are finite; NaN that arises on the way stays NaN. Results depend neither on threads nor on how
-// queries are cut into blocks of dot_product_block_queries.
+// see is skipped. A query that sees nothing has context 0. Inputs are finite; NaN that arises on the way stays NaN. Results don't depend on threads;
+// queries are cut into blocks of dot_product_block_queries, and only where a block's bound of scores (score_bound) is of use does it change rounding.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +45,8 @@ struct DotProductForm {
 // The most queries and keys of one block: a strip's scores fit into the first cache, a block's keys and values into the second.
 constexpr std::int64_t dot_product_block_queries = 96, dot_product_block_keys = 256;
 
+constexpr double dot_product_small_scores = 40;
+
 // Rows of `width` numbers as kernels read them one after another: a multiple of a vector wide, with zeros behind their end. Where padded_width() is
 // `width` itself they needn't be copied.
 template <class T>
@@ -77,6 +79,9 @@ struct DotProductBlock {
   const T* value = nullptr;          // [Lk, padded_width(Dv)]
   std::int64_t value_stride = 0;
   DotProductForm form = {};
+  // No |s_ij · log₂ e| is larger. Up to dot_product_small_scores no largest score is looked for, and weights are summed up as powers of two of the scores
+  // themselves: whoever gives a bound sees to it that values times 2^±bound neither overflow nor vanish.
+  T score_bound = std::numeric_limits<T>::infinity();
   const QueryRow<T>* rows = nullptr;  // [queries]; null: all see all, without factors and dropout
   T* context = nullptr;               // [queries, Dv]
   std::int64_t context_stride = 0;

@@ -55,6 +55,21 @@ TEST(FusedDotProduct, AgreesWithTheComposedFormOnManyBlocks) {
       }
 }
 
+// Short queries need no largest score, unless what they read is so large or small that sums of powers of two would overflow or vanish.
+TEST(FusedDotProduct, AgreesOnScoresThatAreSmallWhateverTheValues) {
+  at::manual_seed(1);
+  for (const double unit : {1.0, 1e-37, 1e-20, 1e17, 1e30})
+    for (const Mask& mask : {Mask(), Mask::causal() & Mask::lengths(at::tensor({611, 0}, at::kLong)) & Mask::keep(at::rand({2, 1, 1, 611}) > 0.1)}) {
+      const Tensor query = at::randn({2, 4, 203, 16}), key = at::randn({2, 2, 611, 16}), value = at::randn({2, 2, 611, 20});
+      const auto read = [&](Path path) {
+        DotProductOptions options;
+        options.read.path = path;
+        return reference::numbers(dot_product(query, key, value * unit, mask, options).context.to(at::kDouble) / unit);
+      };
+      EXPECT_EQ(reference::difference("context", read(Path::fused), read(Path::composed), reference::tolerance(reference::Type::float32, 611)), "") << unit;
+    }
+}
+
 TEST(FusedDotProduct, ThreadsChangeNothing) {
   at::manual_seed(1);
   const FusedProblem problem = fused_problem(at::kFloat, 20, 33);

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "kernels/finite.h"
 #include "tests/kernels/dot_product_case.h"
 #include "tests/kernels/targets.h"
 #include "tests/reference/tolerance.h"
@@ -41,13 +42,23 @@ std::vector<T> columns(std::int64_t width, const std::vector<T>& rows) {
 
 enum class Values { as_rows, in_columns };
 
+// Of queries, keys and scale, where nothing else goes into scores.
+template <class T>
+T score_bound(const DotProductCase<T>& given) {
+  const DotProductOptions& form = given.options;
+  if (form.soft_cap > 0 || form.bias || form.factors) return std::numeric_limits<T>::infinity();
+  const std::int64_t width = form.sizes.key_width;
+  return std::sqrt(largest_square(form.queries, width, given.query.data(), width) * largest_square(form.sizes.keys, width, given.key.data(), width)) *
+         static_cast<T>(key_panel_scale(given.form()));
+}
+
 template <class T>
 struct DotProductOutcome {
   std::vector<T> context, log_sums;
 };
 
 template <class T>
-DotProductOutcome<T> forward_of_all(const DotProductCase<T>& given, Values as = Values::as_rows) {
+DotProductOutcome<T> forward_of_all(const DotProductCase<T>& given, Values as = Values::as_rows, T bound = std::numeric_limits<T>::infinity()) {
   const DotProductOptions& form = given.options;
   const DotProductSizes& sizes = form.sizes;
   const std::vector<QueryRow<T>> rows = given.rows();
@@ -66,6 +77,7 @@ DotProductOutcome<T> forward_of_all(const DotProductCase<T>& given, Values as = 
     if (as == Values::in_columns) block.value_columns = value_columns.data();
     if (as == Values::as_rows) block.value = values.data(), block.value_stride = padded_width<T>(sizes.value_width);
     block.form = given.form();
+    block.score_bound = bound;
     block.rows = rows.empty() ? nullptr : rows.data() + first;
     block.context = outcome.context.data() + first * sizes.value_width;
     block.context_stride = sizes.value_width;
@@ -206,8 +218,27 @@ void expect_definition(const DotProductOptions& form) {
   const std::vector<T> got = context_of(given);
   EXPECT_EQ(forward_of_all(given, Values::in_columns).context, got) << text_of(form);
   const reference::Type type = sizeof(T) == 4 ? reference::Type::float32 : reference::Type::float64;
-  EXPECT_EQ(reference::difference("context", {got.begin(), got.end()}, context_by_definition(given), reference::tolerance(type, form.sizes.keys)), "")
-      << text_of(form);
+  const std::vector<double> wanted = context_by_definition(given);
+  EXPECT_EQ(reference::difference("context", {got.begin(), got.end()}, wanted, reference::tolerance(type, form.sizes.keys)), "") << text_of(form);
+}
+
+// With queries so short that scores have a bound of use: the same context and sums with and without it.
+template <class T>
+void expect_definition_of_small_scores(const DotProductOptions& form) {
+  DotProductCase<T> given(form);
+  const T bound = score_bound(given), most = T(dot_product_small_scores) * T(0.99);
+  if (std::isinf(bound)) return;
+  for (T& number : given.query) number *= std::min(T(1), most / bound);
+  const DotProductOutcome<T> got = forward_of_all(given, Values::as_rows, std::min(bound, most));
+  DotProductOutcome<T> without = forward_of_all(given);
+  const reference::Tolerance tolerance = reference::tolerance(sizeof(T) == 4 ? reference::Type::float32 : reference::Type::float64, form.sizes.keys);
+  EXPECT_EQ(reference::difference("context", {got.context.begin(), got.context.end()}, context_by_definition(given), tolerance), "") << text_of(form);
+  for (std::size_t i = 0; i < got.log_sums.size(); ++i) {
+    if (std::isinf(without.log_sums[i]))
+      EXPECT_EQ(got.log_sums[i], without.log_sums[i]) << text_of(form);
+    else
+      EXPECT_TRUE(reference::is_near(got.log_sums[i], without.log_sums[i], tolerance)) << text_of(form) << " row " << i;
+  }
 }
 
 TEST(DotProduct, EqualsTheDefinitionOnEveryTargetAndSize) {
@@ -220,6 +251,8 @@ TEST(DotProduct, EqualsTheDefinitionOnEveryTargetAndSize) {
             const DotProductOptions form{queries, sizes, more ? 4.0 : 0.0, keep, more};
             expect_definition<float>(form);
             expect_definition<double>(form);
+            expect_definition_of_small_scores<float>(form);
+            expect_definition_of_small_scores<double>(form);
           }
   });
 }
@@ -260,6 +293,8 @@ TEST(DotProduct, HasWindowsAndDropoutAsItsDefinition) {
     for (const DotProductOptions& options : with_windows()) {
       expect_definition<float>(options);
       expect_definition<double>(options);
+      expect_definition_of_small_scores<float>(options);
+      expect_definition_of_small_scores<double>(options);
     }
   });
 }
