@@ -114,9 +114,12 @@ class Forward {
     return finite;
   }
 
-  // The square of the longest row; empty where one isn't finite, unless that is known.
+  // Whether lengths bound scores: nothing else goes into them.
+  bool lengths_bound_scores() const { return form_.soft_cap == 0 && !input_.bias.defined() && !input_.factors.defined(); }
+
+  // The square of the longest row, infinite where that is of no use; empty where one isn't finite, unless that is known.
   std::optional<T> largest_square(std::int64_t rows, std::int64_t width, const T* from, std::int64_t stride) {
-    const T square = kernels::largest_square(rows, width, from, stride);
+    const T square = lengths_bound_scores() ? kernels::largest_square(rows, width, from, stride) : std::numeric_limits<T>::infinity();
     if (std::isfinite(square) || !checks_ || rows_are_finite(rows, width, from, stride)) return square;
     return std::nullopt;
   }
@@ -128,7 +131,7 @@ class Forward {
     const std::optional<T> key = largest_square(sizes_.keys, sizes_.key_width, key_.at(b, key_head, 0), key_.row);
     const std::optional<T> value = key ? largest_square(sizes_.keys, sizes_.value_width, value_.at(b, key_head, 0), value_.row) : std::nullopt;
     if (!value) return false;
-    const bool bounded = form_.soft_cap == 0 && !input_.bias.defined() && !input_.factors.defined() && *value >= shortest && *value <= longest;
+    const bool bounded = *value >= shortest && *value <= longest;
     key_lengths_[static_cast<std::size_t>(head)] = bounded ? std::sqrt(*key) : std::numeric_limits<T>::infinity();
     return true;
   }
