@@ -39,20 +39,18 @@ HWY_INLINE V at_least(D d, hn::TFromD<D> least, V x) {
 }
 
 // 2^t for t ≤ 0, exactly 1 for 0 and 0 for −∞ (NaN stays NaN). t = n + f with a polynomial for 2^f, |f| ≤ ½, of relative error 1.1e-7, a unit
-// in the last place; below 2^−126.5 what comes out is 0. n is rounded and becomes 2^n as in exponential().
+// in the last place; below 2^−126.5 what comes out is 0.
 template <class D, hwy::EnableIf<sizeof(hn::TFromD<D>) == 4>* = nullptr, class V>
 HWY_INLINE V power_of_two(D d, V t) {
-  const V bounded = at_least(d, -127.0f, t), whole_numbers = hn::Set(d, 12582912.0f), rounded = hn::Add(bounded, whole_numbers);
-  const V f = hn::Sub(bounded, hn::Sub(rounded, whole_numbers));
+  const V bounded = at_least(d, -127.0f, t), shift = hn::Set(d, whole_numbers), rounded = hn::Add(bounded, shift);
+  const V f = hn::Sub(bounded, hn::Sub(rounded, shift));
   V p = hn::Set(d, 1.3264727124e-3f);
   p = hn::MulAdd(p, f, hn::Set(d, 9.6715126448e-3f));
   p = hn::MulAdd(p, f, hn::Set(d, 5.5507337435e-2f));
   p = hn::MulAdd(p, f, hn::Set(d, 2.4022242085e-1f));
   p = hn::MulAdd(p, f, hn::Set(d, 6.9314697760e-1f));
   p = hn::MulAdd(p, f, hn::Set(d, 1.0f));
-  const hn::RebindToSigned<D> bits;
-  const V scale = hn::BitCast(d, hn::Add(hn::ShiftLeft<23>(hn::BitCast(bits, rounded)), hn::Set(bits, 127 << 23)));
-  return hn::Mul(p, scale);  // not by adding exponents: a product keeps NaN
+  return times_power_of_two(d, p, rounded);
 }
 template <class D, hwy::EnableIf<sizeof(hn::TFromD<D>) == 8>* = nullptr, class V>
 HWY_INLINE V power_of_two(D d, V t) {
